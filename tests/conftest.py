@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command and of the tools share: the command, and small traces to feed it."""
+"""Fixtures shared by the Python tests: the `weft` command, and small traces as its input."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ EXAMPLE = ROOT / "examples" / "resnet50-w4"
 def weft_command() -> str:
     command = os.environ.get("WEFT_COMMAND", str(ROOT / "build" / "weft"))
     if not os.access(command, os.X_OK):
-        pytest.fail(f"{command} is missing: run make build, or set WEFT_COMMAND")
+        pytest.fail(f"{command} is missing; run make build, or set WEFT_COMMAND")
     return command
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """Without what the developer's own shell says about colours and widths."""
+    """The environment without the developer's settings of colours and terminal widths."""
     dropped = {"NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM"}
     return {k: v for k, v in os.environ.items() if k not in dropped} | {"TERM": "xterm"} | extra
 
@@ -35,7 +35,7 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def weft() -> Weft:
-    """weft("info", path): runs the command with pipes, as a script would."""
+    """weft("info", path): runs the command with its output in pipes, as in a script."""
     command = weft_command()
 
     def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +51,7 @@ def weft() -> Weft:
 
 
 def trace_events(rank: int, steps: int = 3) -> list[dict[str, Any]]:
-    """Steps of one host op, one kernel and one all-reduce each, as the PyTorch profiler writes them."""
+    """Events of the PyTorch profiler. A step has one host op, one kernel and one all-reduce."""
     events: list[dict[str, Any]] = []
 
     def add(cat: str, name: str, tid: int | str, ts: float, dur: float, **args: Any) -> None:
@@ -95,7 +95,7 @@ def trace_text(rank: int, world: int, steps: int = 3) -> str:
 
 @pytest.fixture(scope="session")
 def large_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """200 MB: long enough to be interrupted."""
+    """A trace of 200 MB. Reading it takes long enough to be interrupted."""
     path = tmp_path_factory.mktemp("large") / "large.json"
     piece = ",".join(json.dumps(event) for event in trace_events(0, 400))
     with open(path, "w") as file:
@@ -109,7 +109,7 @@ def large_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Callable[..., Path]:
-    """job(ranks=2): a folder with one trace a rank."""
+    """job(ranks=2): a folder with one trace per rank."""
 
     def make(ranks: int = 2, world: int | None = None, steps: int = 3) -> Path:
         folder = tmp_path / "job"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments with real frameworks, made by tools/frameworks.sh."""
+"""Helpers for tests with real frameworks, which tools/frameworks.sh installs into .venvs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PATIENCE_S = 180
 
 
 def python_of(framework: str) -> Path:
-    """The interpreter of its environment; the test is skipped where there is none."""
+    """The Python of the framework's environment. Skips the test if there is none."""
     python = ROOT / ".venvs" / framework / "bin" / "python"
     if not python.exists():
-        pytest.skip(f"no .venvs/{framework}: run tools/frameworks.sh {framework}")
+        pytest.skip(f".venvs/{framework} is missing; run tools/frameworks.sh {framework}")
     return python
 
 
 def weft_alone(folder: Path) -> Path:
-    """A folder for PYTHONPATH with the installed Weft and nothing else: the library is found from
-    environments that have packages of their own, but the Python it was built for."""
+    """A folder for PYTHONPATH that holds only the installed Weft. It makes Weft available in
+    environments with other packages. Their Python must have the version that Weft was built for."""
     spec = importlib.util.find_spec("weft")
     assert spec is not None and spec.origin is not None
     folder.mkdir(exist_ok=True)

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the coordinator of a Horovod job writes with HOROVOD_TIMELINE, for a made-up job.
+"""Writes the timeline of a synthetic Horovod job, as its coordinator does with HOROVOD_TIMELINE.
 
-The schema is that of Horovod 0.28 (horovod/common/timeline.cc): a JSON list, one entry a line. A
-tensor is a process, named by a metadata entry before its first event. Each use of it is
+The schema is that of Horovod 0.28 (horovod/common/timeline.cc): a JSON list, one entry per line.
+Each tensor is a "process" of the timeline, named by a metadata entry before its first event. Each
+collective of a tensor has these events:
 
     B NEGOTIATE_<OP>        the first rank is ready
-      X "<rank>"            once a rank, when the coordinator hears that it is ready; none if the
-                            response cache knows the tensor
-    E                       all are
-    B <OP>                  fused tensors one after the other, also in what follows
+      X "<rank>"            one per rank, when the coordinator learns that the rank is ready; none if
+                            the tensor is in the response cache
+    E                       all ranks are ready
+    B <OP>                  fused tensors are written one after the other, here and below
       B/E MEMCPY_IN_FUSION_BUFFER, <BACKEND>_<OP>, MEMCPY_OUT_FUSION_BUFFER
     E                       args: dtype and shape of the result
 
-Times are whole microseconds since Horovod was initialised; the first entry tells when that was.
-`i` entries CYCLE_START belong to no tensor. Releases before 0.20 leave the list open behind a
-comma; later ones close it after every entry. Timelines of a real job are in tests/data/horovod.
+Times are whole microseconds since Horovod was initialised; the first entry holds that time.
+`i` entries CYCLE_START belong to no tensor. Releases before 0.20 do not close the list, so the file
+ends with a comma; later releases close the list after every entry. tests/data/horovod has timelines of
+a real job.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ class Job:
 
     def _ready(self, rank: int, start: int, tensor: int) -> int:
         gradient = self.backward_us * tensor // self.tensors
-        # Ranks never finish in the same microsecond.
+        # Ranks become ready at different times, so that the order of arrivals is unambiguous.
         return start + gradient + 7 * rank + (self.late_us if rank == self.late_rank else 0)
 
     def _negotiate(self, tensor: int, start: int) -> int:
-        """When all ranks have been ready."""
+        """Writes the negotiation of a tensor; returns the time when all ranks are ready."""
         arrivals = sorted((self._ready(r, start, tensor), r) for r in range(self.ranks))
         self._begin(tensor, "NEGOTIATE_ALLREDUCE", arrivals[0][0])
         if not self.cached:
@@ -65,7 +67,7 @@ class Job:
         return done
 
     def _respond(self, group: range, ts: int) -> int:
-        """Carries out one response; its end."""
+        """Writes one response (a group of fused tensors); returns its end."""
         for tensor in group:
             self._begin(tensor, "ALLREDUCE", ts)
         for activity, length in (

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two ranks that make one call of each sort, with sizes that tell them apart. */
+ * Two ranks that call each kind of MPI operation. Different sizes identify the calls. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   must(MPI_Ibcast(to, 70, MPI_BYTE, 0, same, &requests[0]));
   must(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
   must(MPI_Bcast(to, 9, MPI_INT, 0, alone));
-  /* The receiver has room for more than it gets. */
+  /* The buffer of the receiver is larger than the message: the log must hold the size of the
+   * message. */
   must(MPI_Irecv(to, 40000, MPI_FLOAT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &requests[0]));
   must(MPI_Isend(from, 20000, MPI_FLOAT, 1 - rank, 1, MPI_COMM_WORLD, &requests[1]));
   must(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));

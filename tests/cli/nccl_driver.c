@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls a profiler plug-in as NCCL does: nccl_driver PLUGIN VERSION RANK. Two ranks, one all-reduce
- * of 1,000,000 floats over two channels, one send and one receive; times are those of the calls. */
+ * Calls a profiler plug-in as NCCL does. Usage: nccl_driver PLUGIN VERSION RANK. The job has two
+ * ranks. Each does one all-reduce of 1,000,000 floats over two channels, one send and one receive.
+ * The plug-in reads the clock when it is called. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 static int mask;
 static void* plugin;
 
-/* Fields of all versions at once; each is handed over in its own layout. */
+/* An event in the layout of each interface version. */
 union event {
   struct nccl_event_v3 v3;
   struct nccl_event_v4 v4;
@@ -21,11 +22,12 @@ union event {
 
 static int version;
 static void* context;
-static struct nccl_profiler_v5* table; /* stop, state and finalize lie at the same places in all */
+static struct nccl_profiler_v5*
+    table; /* stop, state and finalize have the same offsets in all versions */
 
 static void* start(union event* e, enum nccl_kind kind, const void* parent, int rank) {
   void* handle = NULL;
-  /* NCCL starts an event if it, or what may be inside of it, is wanted. */
+  /* NCCL starts an event only if the plug-in requested its kind. */
   if (!(mask & 1 << kind)) return NULL;
   if (version == 3) {
     e->v3.kind = (uint8_t)(1 << kind), e->v3.parent = (void*)parent, e->v3.rank = rank;
@@ -84,7 +86,7 @@ static void* start_p2p(const char* function, int rank) {
   return start(&e, kP2p, NULL, rank);
 }
 
-/* One channel of a collective: both directions in two steps of `bytes`. */
+/* One channel of a collective: it sends and receives two steps of `bytes` each. */
 static void run_proxy(const void* coll, int rank, uint8_t channel, uint64_t bytes) {
   for (int send = 0; send < 2; ++send) {
     const struct nccl_proxy_op op = {getpid(), channel, 1 - rank, 2, (int)bytes * 2, send};

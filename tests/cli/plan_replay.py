@@ -21,7 +21,7 @@ def rounded(value: float) -> int:
 
 
 class Replay:
-    """Computes what `step_ns`, `memory_bytes` and the figures of the stages must be."""
+    """Computes the correct values of `step_ns`, `memory_bytes` and the fields of the stages."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

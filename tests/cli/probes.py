@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the probes lie, and what Weft says about their logs."""
+"""Paths of the probes, and helpers that read their logs with `weft info`."""
 
 from __future__ import annotations
 

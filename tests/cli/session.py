@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program in a real pseudo-terminal."""
+"""Runs a program in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_S = 20
 
 
 class Session:
-    """Standard input, output and errors of the program are one terminal of its own."""
+    """A program whose standard input, output and error are one new terminal."""
 
     def __init__(self, *words: str | Path, columns: int = 80, **environment: str) -> None:
         self.master, slave = pty.openpty()
@@ -34,14 +34,14 @@ class Session:
         self.output = ""
 
     def read_some(self, timeout: float) -> bool:
-        """Whether anything came in time."""
+        """Reads available output; false if there is none in time."""
         if not select.select([self.master], [], [], timeout)[0]:
             return False
         self.output += os.read(self.master, 65536).decode(errors="replace")
         return True
 
     def wait_for(self, text: str, after: str = "") -> None:
-        """Until `text` was printed, somewhere behind `after`."""
+        """Waits until the program has printed `text` after the first `after`."""
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.output.partition(after)[2] if after else text not in self.output:
             came = self.read_some(0.1)
@@ -52,7 +52,7 @@ class Session:
         os.write(self.master, text.encode())
 
     def finish(self) -> int:
-        """The exit status; the terminal must be as it was."""
+        """Waits for the end; the exit status. Fails if the terminal settings are not restored."""
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None:
             self.read_some(0.05)
@@ -76,7 +76,7 @@ def weft_session(*words: str | Path, columns: int = 80, **environment: str) -> S
 
 
 def screen(output: str) -> list[str]:
-    """The lines that are left to see: what was erased is gone, colours count no width."""
+    """The lines that a user sees in the end: without erased text and without colour codes."""
     lines = []
     for line in output.replace("\r\n", "\n").split("\n"):
         visible = line.rpartition("\r\033[K")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft calibrate`: real ranks over loopback, and everything that can go wrong with a launcher."""
+"""`weft calibrate`: with real ranks over loopback, and with launchers that fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOPBACK = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 needs_torch = pytest.mark.skipif(
-    not TORCHRUN.exists(), reason="no torch in .venvs/torch (tools/frameworks.sh torch makes it)"
+    not TORCHRUN.exists(), reason="there is no torch in .venvs/torch (tools/frameworks.sh torch installs it)"
 )
 
 
@@ -51,7 +51,7 @@ def check_tables(path: Path, ranks: int, library: str) -> list[dict[str, Any]]:
 
 
 @needs_torch
-def test_torch_ranks_measure_what_replay_reads(
+def test_torch_ranks_measure_a_table_that_replay_reads(
     weft: Weft, tmp_path: Path, job: Callable[..., Path]
 ) -> None:
     links = tmp_path / "links.json"
@@ -73,12 +73,12 @@ def test_torch_ranks_measure_what_replay_reads(
     assert json.loads(replay.stdout)["predicted_step_ms"] > 0
 
 
-def test_mpi_ranks_measure_the_same(weft: Weft, tmp_path: Path) -> None:
+def test_mpi_ranks_measure_a_table(weft: Weft, tmp_path: Path) -> None:
     built = Path(os.path.realpath(weft_command())).parent.parent / "libexec/weft/calibrate-mpi"
     if not shutil.which("mpirun"):
-        pytest.skip("no mpirun here (make setup installs Open MPI)")
+        pytest.skip("mpirun is not installed (make setup installs Open MPI)")
     if not built.exists():
-        pytest.skip(f"{built} is not there: no MPI was found when Weft was built")
+        pytest.skip(f"{built} is missing because Weft was built without MPI")
     links = tmp_path / "links.json"
     done = weft("calibrate", "-o", links, "--sizes", "1KiB..4KiB", "--seconds", "6", "--repeats", "2",
                 "--ranks", "2", "--json", "--", "mpirun", "--oversubscribe", "-n", "3", **LOOPBACK)  # fmt: skip
@@ -88,7 +88,7 @@ def test_mpi_ranks_measure_the_same(weft: Weft, tmp_path: Path) -> None:
     assert curves == [(name, ranks) for name in ALL[:-1] for ranks in (3, 2)] + [
         ("send_recv", 2), ("send_recv", 3),
     ]  # fmt: skip
-    assert tables[2]["rows"][0]["bytes"] == 1032, "a third of the array for each rank"
+    assert tables[2]["rows"][0]["bytes"] == 1032, "each of the three ranks gets a third of the array"
     told = json.loads(done.stdout)
     assert told["whole"] is True and told["command"] == "calibrate"
     assert [(link["collective"], link["ranks"]) for link in told["links"]] == curves
@@ -106,7 +106,7 @@ def sample(name, size, time, ranks=3, **ends):
 
 
 def launcher(tmp_path: Path, body: str) -> list[str]:
-    """One that runs no ranks, but says what it is told to."""
+    """A launcher that runs no ranks and prints the given lines of the protocol."""
     script = tmp_path / "launcher.py"
     script.write_text(LINES + body)
     return ["--", sys.executable, str(script)]
@@ -115,7 +115,7 @@ def launcher(tmp_path: Path, body: str) -> list[str]:
 TWO_ROWS = "start(); sample('all_reduce', 1000, 100); sample('all_reduce', 2000, 110)\n"
 
 
-def test_lines_become_tables(weft: Weft, tmp_path: Path) -> None:
+def test_lines_of_ranks_become_tables(weft: Weft, tmp_path: Path) -> None:
     links = tmp_path / "links.json"
     body = TWO_ROWS + (
         "sample('send_recv', 1000, 20, ranks=2, **{'from': 0, 'to': 1})\n"
@@ -129,7 +129,7 @@ def test_lines_become_tables(weft: Weft, tmp_path: Path) -> None:
         assert words in done.stderr
     reduce, messages = json.loads(links.read_text())
     assert [row["median_us"] for row in reduce["rows"]] == [102, 112]
-    assert messages["rows"][0]["median_us"] == 92, "between hosts, not within one"
+    assert messages["rows"][0]["median_us"] == 92, "the table holds the pair of different hosts"
     assert [pair["same_host"] for pair in messages["pairs"]] == [True, False]
 
     info = weft("info", links)
@@ -191,7 +191,7 @@ def failure(weft: Weft, tmp_path: Path, *words: str | Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_failures_of_the_launcher_are_told(weft: Weft, tmp_path: Path) -> None:
+def test_failures_of_the_launcher_are_reported(weft: Weft, tmp_path: Path) -> None:
     status, text = failure(weft, tmp_path, "--", "weft-no-such-launcher")
     assert status == 4 and "cannot start 'weft-no-such-launcher'" in text
     status, text = failure(weft, tmp_path, "--", "sh", "-c", "echo no such host >&2; exit 3", "x")
@@ -244,14 +244,14 @@ def test_bad_requests_start_nothing(
     assert status == 2 and says in text
 
 
-def test_where_to_write_must_be_told(weft: Weft) -> None:
+def test_missing_output_file_is_refused(weft: Weft) -> None:
     done = weft("calibrate", "--", "true")
     assert done.returncode == 2 and "-o FILE" in done.stderr
 
 
 @pytest.fixture(scope="module")
 def ranks() -> ModuleType:
-    """What torch ranks run, which needs no torch before it measures."""
+    """The module that torch ranks run. It imports torch only when it measures."""
     path = ROOT / "python/weft/torch/calibrate.py"
     spec = importlib.util.spec_from_file_location("weft_calibrate_ranks", path)
     assert spec and spec.loader
@@ -270,8 +270,9 @@ def test_pairs_cover_every_link(ranks: ModuleType) -> None:
     assert {rank for pair in many[1:] for rank in pair} == set(range(0, 128, 2))
 
 
-def test_time_is_kept(ranks: ModuleType) -> None:
-    """Whatever a call takes, a plan ends near its time; the smallest sizes are always measured."""
+def test_time_limit_is_kept(ranks: ModuleType) -> None:
+    """A schedule ends near its time limit for fast and slow calls, and always measures the smallest
+    sizes."""
     for per_byte in (1e-9, 1e-7, 1e-5):
         now = 0.0
         schedule = ranks.Schedule(10, clock=lambda: now)
@@ -289,19 +290,19 @@ def test_time_is_kept(ranks: ModuleType) -> None:
         assert len(table.took) == len(table.sizes) or table.stopped
 
 
-def test_passes_go_up_and_down(ranks: ModuleType) -> None:
+def test_passes_alternate_between_rising_and_falling_sizes(ranks: ModuleType) -> None:
     tables = [object(), object()]
     up = ranks.next_visits(tables, 2, 0)
     assert up == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert ranks.next_visits(tables, 2, 1) == up[::-1]
 
 
-def test_who_comes_last_tells_the_time(ranks: ModuleType) -> None:
+def test_times_of_ranks_are_combined_by_kind_of_collective(ranks: ModuleType) -> None:
     visit = ranks.Visit(alone=2, queued=3)
     times = [[9.0, 4.0, 7.0, 0.0], [5.0, 8.0, 6.0, 0.0]]
     reduced = ranks.sum_up(ranks.Table("all_reduce", [0, 1]), visit, times)
     assert reduced == {"alone_us": [5.0, 4.0], "back_to_back_us": 7.0}
     sent = ranks.sum_up(ranks.Table("broadcast", [0, 1]), visit, times)
-    assert sent["alone_us"] == [9.0, 8.0], "a root waits for nobody"
+    assert sent["alone_us"] == [9.0, 8.0], "the root returns early, so the slowest rank counts"
     pair = ranks.sum_up(ranks.Table("send_recv", [0, 1], pair=True), visit, times)
-    assert pair["alone_us"] == [9.0, 4.0], "the first rank sees both ways"
+    assert pair["alone_us"] == [9.0, 4.0], "the first rank measures the round trip"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft export --format chakra`, and what comes back."""
+"""`weft export --format chakra`, and reading its files again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.conftest import EXAMPLE, Weft
 
 
-def test_export_is_one_file_a_rank_and_reads_back(weft: Weft, tmp_path: Path) -> None:
+def test_export_writes_one_file_per_rank_that_weft_reads(weft: Weft, tmp_path: Path) -> None:
     done = weft("export", EXAMPLE, "--format", "chakra", "-o", tmp_path / "job")
     assert done.returncode == 0, done.stderr
     assert "chakra-latencies-dropped" in done.stderr
@@ -28,13 +28,13 @@ def test_export_is_one_file_a_rank_and_reads_back(weft: Weft, tmp_path: Path) ->
     assert replayed.returncode == 0, replayed.stderr
 
 
-def test_the_ending_tells_the_format_too(weft: Weft, tmp_path: Path) -> None:
+def test_the_file_extension_selects_the_format(weft: Weft, tmp_path: Path) -> None:
     done = weft("export", EXAMPLE, "-o", tmp_path / "job.et")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "job.0.et").exists()
 
 
-def test_same_bytes_on_any_number_of_threads(weft: Weft, tmp_path: Path) -> None:
+def test_output_does_not_depend_on_threads(weft: Weft, tmp_path: Path) -> None:
     for threads in ("1", "4"):
         folder = tmp_path / threads
         folder.mkdir()
@@ -45,7 +45,7 @@ def test_same_bytes_on_any_number_of_threads(weft: Weft, tmp_path: Path) -> None
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes()
 
 
-def test_several_files_do_not_go_to_stdout(weft: Weft) -> None:
+def test_several_files_cannot_be_written_to_stdout(weft: Weft) -> None:
     done = weft("export", EXAMPLE, "--format", "chakra", "-o", "-")
     assert done.returncode == 2
     assert "one file per rank" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod timelines and MXNet profiles, from the file to the replay."""
+"""Horovod timelines and MXNet profiles: reading, replay and diagnosis."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_late_rank_of_a_timeline_is_found(weft: Weft, tmp_path: Path, fused: int
 
 
 @pytest.mark.parametrize("transfer_us", [50, 1500])
-def test_late_rank_too_waits_for_the_transfer(
+def test_the_late_rank_also_waits_for_the_transfer(
     weft: Weft, tmp_path: Path, transfer_us: int
 ) -> None:
     job = Job(fused=6, late_us=3000, transfer_us=transfer_us, cycle_us=20)
     file = timeline(tmp_path, job)
     without = answer(weft, "replay", file, "--what-if", "comm=off")
-    exchange = (20 + 40 + transfer_us + 30) / 1000  # with the copies around it
+    exchange = (20 + 40 + transfer_us + 30) / 1000  # transfer plus the copies before and after it
     saved = without["baseline_step_ms"] - without["predicted_step_ms"]
     assert saved == pytest.approx(exchange, abs=0.01)
 
@@ -83,36 +83,36 @@ def test_recorded_timeline_names_the_rank_that_sleeps(weft: Weft) -> None:
     assert replay["replay_error"] == 0
     assert replay["stragglers"]["culprit_rank"] == 1
     assert replay["stragglers"]["slowdown"] > 1.3
-    # There is no profiler whose cost could be taken out.
+    # Horovod has no profiler whose cost Weft could subtract.
     assert replay["baseline_step_ms"] == pytest.approx(replay["recorded_step_ms"], rel=0.01)
     without = answer(weft, "replay", file, "--what-if", "comm=off")
     assert 20 < without["predicted_step_ms"] < replay["baseline_step_ms"]
     diagnosis = answer(weft, "diagnose", file)
     assert diagnosis["findings"][0]["title"] == "the delay of rank 1"
-    # The file tells of no device that could wait for launches.
+    # The file shows no devices, so findings about devices that wait for launches are impossible.
     assert not {"host_bound", "host_sync"} & {found["kind"] for found in diagnosis["findings"]}
 
 
-def test_recorded_timeline_with_the_response_cache_blames_nobody(weft: Weft) -> None:
+def test_recorded_timeline_with_the_response_cache_names_no_straggler(weft: Weft) -> None:
     file = HOROVOD / "cached.json.gz"
     report = answer(weft, "info", file)
     (run,) = report["runs"]
     assert (run["world"], len(run["ranks"])) == (2, 1)
     found = {d["id"]: d["count"] for d in report["diagnostics"]}
     assert found["horovod-arrivals-unknown"] == 5
-    # Horovod drops what it has not written when it shuts down.
+    # At shutdown, Horovod discards events that are not yet written.
     assert found["unfinished-spans"] == 6
     assert answer(weft, "replay", file).get("stragglers") is None
 
 
-def test_response_cache_hides_who_was_late(weft: Weft, tmp_path: Path) -> None:
+def test_response_cache_hides_which_rank_was_late(weft: Weft, tmp_path: Path) -> None:
     report = answer(weft, "info", timeline(tmp_path, Job(cached=True)))
     assert len(report["runs"][0]["ranks"]) == 1
     (found,) = [d for d in report["diagnostics"] if d["id"] == "horovod-arrivals-unknown"]
     assert "HOROVOD_CACHE_CAPACITY=0" in found["advice"]
 
 
-def test_mxnet_workers_meet_at_the_store(weft: Weft) -> None:
+def test_mxnet_workers_are_matched_at_the_store(weft: Weft) -> None:
     (run,) = answer(weft, "info", MXNET)["runs"]
     assert [rank["rank"] for rank in run["ranks"]] == [0, 1]
     for rank in run["ranks"]:

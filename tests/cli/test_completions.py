@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion scripts, asked in the shells that they are for."""
+"""Completion scripts, run in real shells."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_script_is_well_formed(shell: str, scripts: Path) -> None:
 
 
 def in_bash(scripts: Path, line: str, breaks: str = " \t\n\"'@><=;|&(:") -> list[str]:
-    """What the function offers for the last word of a line, as bash would call it."""
+    """The completions of the last word of a line. Calls the function as bash does."""
     program = f"""
       source {shlex.quote(str(scripts / "bash"))}
       COMP_WORDBREAKS={shlex.quote(breaks)} COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
@@ -64,7 +64,7 @@ def after(text: str, words: list[str]) -> list[str]:
 
 
 def questions(weft: Weft) -> list[list[str]]:
-    """Every verb, and every sub-verb with its verb."""
+    """All verbs, and all sub-verbs with their verbs."""
     found = []
     for verb in re.findall(r"^  (\w+)  ", weft("help").stdout, re.MULTILINE):
         page = weft("help", verb).stdout.partition("\nsub-verbs ")[2].partition("\nflags\n")[0]
@@ -104,15 +104,15 @@ def test_bash_offers_values(scripts: Path) -> None:
     assert in_bash(scripts, "weft list ") == ["readers", "what-ifs", "findings"]
     assert in_bash(scripts, "weft completions z") == ["zsh"]
     assert in_bash(scripts, "weft testbed u") == ["up"]
-    assert in_bash(scripts, "weft testbed up u") == [], "a file"
+    assert in_bash(scripts, "weft testbed up u") == [], "bash completes the file name itself"
     assert in_bash(scripts, "weft replay traces --what-if ") == QUESTIONS
     assert in_bash(scripts, "weft replay --what-if=") == QUESTIONS
     assert in_bash(scripts, "weft replay --threads ") == []
-    assert in_bash(scripts, "weft info tra") == [], "files are left to readline"
+    assert in_bash(scripts, "weft info tra") == [], "readline completes file names"
 
 
-def test_bash_minds_where_words_break(scripts: Path) -> None:
-    """Of KEY=VALUE bash replaces only what follows the last break."""
+def test_bash_respects_word_break_characters(scripts: Path) -> None:
+    """In KEY=VALUE bash replaces only the text after the last word-break character."""
     line = "weft replay --what-if "
     assert in_bash(scripts, line + "net") == after("", QUESTIONS)[:2]
     assert in_bash(scripts, line + "network.bandwidth=") == ["2x"]
@@ -124,7 +124,7 @@ def test_bash_minds_where_words_break(scripts: Path) -> None:
 
 @pytest.fixture
 def typed(shell: str, scripts: Path, tmp_path: Path) -> Iterator[Session]:
-    """A shell at its prompt, in which `weft` shows the words that it is given."""
+    """A shell at its prompt. In it, `weft` is a function that prints its arguments."""
     (tmp_path / "recording.json").touch()
     (tmp_path / "results").mkdir()
     words = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}[shell]
@@ -160,7 +160,7 @@ def typed(shell: str, scripts: Path, tmp_path: Path) -> Iterator[Session]:
 def test_tab_key(typed: Session, line: str, words: str) -> None:
     typed.type(line + "\n")
     typed.wait_for("\r\n", after="<")
-    # zsh takes the slash behind a folder away when the line is ended.
+    # zsh removes the slash after a folder when the line is entered.
     shown = re.findall("<.*>", typed.output.replace("/>", ">"))
     assert shown == [words], typed.output
 
@@ -178,7 +178,7 @@ def test_zsh_lists_verbs_with_their_meaning(scripts: Path, tmp_path: Path) -> No
 
 @needs_zsh
 def test_zsh_autoloads_the_script(scripts: Path, tmp_path: Path) -> None:
-    """As an installed Weft brings it: a file _weft in a folder of fpath."""
+    """An installed Weft has a file _weft in a folder of fpath."""
     functions = tmp_path / "site-functions"
     functions.mkdir()
     shutil.copy(scripts / "zsh", functions / "_weft")

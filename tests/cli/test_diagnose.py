@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft diagnose` tells, and what it refuses."""
+"""Results of `weft diagnose`, and inputs that it refuses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_causes_of_every_rank_and_step_add_up(weft: Weft) -> None:
     assert report["verdict"].startswith(f"step {report['step_ms']:.1f} ms")
 
 
-def test_path_lies_end_to_end(weft: Weft) -> None:
+def test_ops_of_the_critical_path_are_adjacent_in_time(weft: Weft) -> None:
     report = diagnose(weft, EXAMPLE)
     path, summary = report["critical_path"], report["critical_path_summary"]
     for before, after in zip(path, path[1:], strict=False):
@@ -86,7 +86,7 @@ def test_findings_have_all_fields_and_known_kinds(weft: Weft) -> None:
         times = [op["ms"] for op in finding["ops"]]
         assert times and min(times) > 0 and times == sorted(times, reverse=True)
         assert {op["step"] for op in finding["ops"]} <= set(report["steps"]), (
-            "what lies outside the steps gains nothing"
+            "ops outside of the steps have no gain"
         )
 
 
@@ -103,15 +103,15 @@ def test_page_fits_a_small_terminal_and_shows_every_finding(weft: Weft, path: Pa
         assert command == ["weft", "diagnose", str(path), "--finding", str(number)]
         shown = weft(*command[1:], COLUMNS="80")
         assert shown.returncode == 0, shown.stderr
-        # A command is not broken, so that it can be pasted.
+        # Commands are not wrapped, so that they can be pasted; the width check leaves them out.
         lines = [line for line in shown.stdout.splitlines() if not line.startswith("predict: ")]
         assert lines[0] == f"{number}. {finding['kind']}: {finding['title']}"
         assert len(lines) <= 24 and max(map(len, lines)) <= 80, shown.stdout
         assert "advice:" in shown.stdout
-        assert " 0.000 " not in shown.stdout, "ops that cost nothing tell nothing"
+        assert " 0.000 " not in shown.stdout, "ops that cost no time are not listed"
 
 
-def test_findings_are_counted_from_one(weft: Weft) -> None:
+def test_findings_are_numbered_from_one(weft: Weft) -> None:
     count = len(diagnose(weft, EXAMPLE)["findings"])
     for number in (0, count + 1):
         done = weft("diagnose", EXAMPLE, "--finding", str(number))
@@ -119,7 +119,7 @@ def test_findings_are_counted_from_one(weft: Weft) -> None:
         assert f"findings are numbered 1 to {count}" in done.stderr
 
 
-def test_what_if_of_a_finding_can_be_asked(weft: Weft) -> None:
+def test_weft_replay_accepts_the_what_if_of_a_finding(weft: Weft) -> None:
     asked = {f["what_if"] for f in diagnose(weft, EXAMPLE)["findings"]} - {None}
     assert "comm=off" in asked
     for question in asked:
@@ -127,12 +127,12 @@ def test_what_if_of_a_finding_can_be_asked(weft: Weft) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_same_bytes_on_any_number_of_threads(weft: Weft) -> None:
+def test_output_does_not_depend_on_threads(weft: Weft) -> None:
     one = weft("diagnose", "--json", EXAMPLE, "--threads", "1").stdout
     assert one == weft("diagnose", "--json", EXAMPLE, "--threads", "4").stdout
 
 
-def test_names_with_blanks_can_be_pasted(weft: Weft, tmp_path: Path) -> None:
+def test_names_with_blanks_are_quoted_in_commands(weft: Weft, tmp_path: Path) -> None:
     folder = tmp_path / "my job's traces"
     folder.mkdir()
     for file in EXAMPLE.glob("*-r*.json.gz"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft diff` tells, and when it stops a pipeline."""
+"""Results of `weft diff`, and when --fail-above makes a CI job fail."""
 
 from __future__ import annotations
 
@@ -55,17 +55,18 @@ def test_a_run_does_not_differ_from_itself(weft: Weft) -> None:
     assert "within noise" in weft("diff", EXAMPLE, EXAMPLE).stdout
 
 
-def test_what_got_slower_is_named(weft: Weft, slower: Callable[..., Path]) -> None:
+def test_slower_causes_are_named(weft: Weft, slower: Callable[..., Path]) -> None:
     report = diff(weft, slower("a", 1), slower("b", 1.5))
     assert report["ops"][0]["name"] == "gemm" and report["ops"][0]["kind"] == "kernel"
     assert report["ops"][0]["change_ms"] == pytest.approx(1.5)
     assert report["ops"][0]["count_before"] == report["ops"][0]["count_after"] == 1
     for side in ("before", "after"):
         total = sum(cause[f"{side}_ms"] for cause in report["causes"])
-        assert total == pytest.approx(report[side]["step_ms"], rel=1e-3), "ranks are equal here"
+        # Causes are means over ranks. Both ranks are equal, so the means add up to the step.
+        assert total == pytest.approx(report[side]["step_ms"], rel=1e-3)
 
 
-def test_what_went_and_what_came_is_named(weft: Weft, slower: Callable[..., Path]) -> None:
+def test_vanished_and_new_ops_are_named(weft: Weft, slower: Callable[..., Path]) -> None:
     a, b = slower("a", 1), slower("b", 1, kernel="fused_gemm")
     report = diff(weft, a, b)
     assert [op["name"] for op in report["missing"]] == ["gemm"]
@@ -74,7 +75,7 @@ def test_what_went_and_what_came_is_named(weft: Weft, slower: Callable[..., Path
     assert "missing" in page and "new" in page
 
 
-def test_the_gate_closes_above_its_limit_only(weft: Weft, slower: Callable[..., Path]) -> None:
+def test_fail_above_fails_only_above_its_limit(weft: Weft, slower: Callable[..., Path]) -> None:
     a, b = slower("a", 1), slower("b", 3)
     change = diff(weft, a, b)["change"]
     assert change > 0.1
@@ -82,7 +83,7 @@ def test_the_gate_closes_above_its_limit_only(weft: Weft, slower: Callable[..., 
         done = weft("diff", a, b, "--fail-above", limit)
         assert done.returncode == code, done.stderr
         assert ("FAILED" if code else "passed") in done.stdout.splitlines()[-1]
-    assert weft("diff", b, a, "--fail-above", "0%").returncode == 0, "faster is fine"
+    assert weft("diff", b, a, "--fail-above", "0%").returncode == 0, "a faster run passes the limit"
     failed = weft("diff", a, b, "--fail-above", "5%", "--json")
     assert failed.returncode == 1
     assert json.loads(failed.stdout)["failed"] is True
@@ -90,7 +91,7 @@ def test_the_gate_closes_above_its_limit_only(weft: Weft, slower: Callable[..., 
 
 
 @pytest.mark.parametrize("share", ["-3%", "much", "%", "inf", "nan%", "3%%"])
-def test_a_limit_that_is_no_share_is_refused(weft: Weft, share: str) -> None:
+def test_a_limit_that_is_not_a_percentage_is_refused(weft: Weft, share: str) -> None:
     done = weft("diff", EXAMPLE, EXAMPLE, "--fail-above", share)
     assert done.returncode == 2
     assert "is not a percentage such as 3%" in done.stderr
@@ -110,14 +111,14 @@ def test_jobs_of_different_size_are_compared(weft: Weft, slower: Callable[..., P
     report = diff(weft, two, three)
     assert (report["before"]["ranks"], report["after"]["ranks"]) == (2, 3)
     (gemm,) = (op for op in report["ops"] if op["name"] == "gemm")
-    assert gemm["change_ms"] == 0, "a step and rank of each"
+    assert gemm["change_ms"] == 0, "one step of one rank of each job"
 
 
-def test_a_prediction_is_held_against_what_came(weft: Weft) -> None:
+def test_a_prediction_is_compared_with_the_measured_run(weft: Weft) -> None:
     report = diff(weft, EXAMPLE, EXAMPLE, "--what-if", "comm=off", "--links", LINKS)
     assert report["without_profiler"] is True
     assert report["before"]["label"] == "resnet50-w4 with comm=off"
-    assert report["change"] > 0.05, "communication is still there"
+    assert report["change"] > 0.05, "the measured job still communicates"
     assert report["noise_ms"] > 0
     names = [cause["name"] for cause in report["causes"]]
     assert names == ["compute", "communication", "waiting", "host"]
@@ -125,7 +126,7 @@ def test_a_prediction_is_held_against_what_came(weft: Weft) -> None:
     assert done.returncode == 2
 
 
-def test_a_plan_is_held_against_what_came(weft: Weft, tmp_path: Path) -> None:
+def test_a_plan_is_compared_with_the_measured_run(weft: Weft, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     done = weft("replay", EXAMPLE, "--what-if", "comm=off", "--json", "-o", plan)
     assert done.returncode == 0, done.stderr
@@ -153,12 +154,12 @@ def test_page_fits_a_small_terminal(weft: Weft, slower: Callable[..., Path]) -> 
         assert len(lines) <= 24 and max(map(len, lines)) <= 80
 
 
-def test_same_bytes_on_any_number_of_threads(weft: Weft) -> None:
+def test_output_does_not_depend_on_threads(weft: Weft) -> None:
     one = weft("diff", "--json", EXAMPLE, EXAMPLE, "--threads", "1").stdout
     assert one == weft("diff", "--json", EXAMPLE, EXAMPLE, "--threads", "4").stdout
 
 
-def test_runs_are_chosen_on_either_side(weft: Weft) -> None:
+def test_a_run_can_be_chosen_on_both_sides(weft: Weft) -> None:
     several, one = TORCHREC / "sst_long_a2a_optimizer_2", TORCHREC / "sst_long_a2a_optimizer_5"
     if not several.exists():
         pytest.skip(f"{several} is not here")

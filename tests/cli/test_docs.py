@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is what the command prints.
+"""Sessions in the documents show exactly what the command prints.
 
-WEFT_UPDATE_DOCS=1 copies what it prints into the documents instead.
+WEFT_UPDATE_DOCS=1 copies the current output into the documents instead of comparing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CASES = [
     for page in PAGES
     for match in SESSION.finditer(page.read_text())
 ]
-# Commands without output, on recordings that are part of the repository: `weft verb examples/...`
+# Commands that the documents show without output, on recordings of the repository.
 PLAIN = re.compile(r"^    (?:build/)?weft (?P<words>\w+ examples/[^#\n]*)", re.MULTILINE)
 PLAIN_CASES = [
     (page, match["words"]) for page in PAGES for match in PLAIN.finditer(page.read_text())
@@ -36,7 +36,7 @@ def test_the_readme_shows_a_session() -> None:
 
 
 @pytest.mark.parametrize(("page", "words", "output"), CASES)
-def test_sessions_are_real(
+def test_sessions_show_the_real_output(
     weft: Weft, monkeypatch: pytest.MonkeyPatch, page: Path, words: str, output: str
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -45,7 +45,7 @@ def test_sessions_are_real(
         session = f"$ build/weft {words}\n"
         page.write_text(page.read_text().replace(session + output, session + done.stdout))
         return
-    assert done.stdout == output, f"{page.name} shows something else; copy the new output"
+    assert done.stdout == output, f"{page.name} shows other output; run the tests with WEFT_UPDATE_DOCS=1"
 
 
 @pytest.mark.parametrize(("page", "words"), PLAIN_CASES)
@@ -77,6 +77,6 @@ def test_readme_shows_the_errors_of_the_demo() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts rely on the exit status, so every one is pinned here with what leads to it."""
+"""Scripts rely on exit statuses, so these tests fix the status of every kind of failure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_status_and_message(weft: Weft, words: list[str], code: int, message: st
         assert done.stdout and not done.stderr
     else:
         assert not done.stdout and done.stderr.startswith("weft: error: ")
-        assert done.stderr.count("\n") == 1, "one line says it all"
+        assert done.stderr.count("\n") == 1, "an error is one line"
 
 
 def test_empty_folder_is_bad_input(weft: Weft, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_empty_file_is_bad_input(weft: Weft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b'{"a": 1}', b"[1, 2", b"hello", b"\x1f\x8b\x08", b"\0" * 99])
-def test_file_that_is_no_trace_is_bad_input(weft: Weft, tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_trace_is_bad_input(weft: Weft, tmp_path: Path, content: bytes) -> None:
     other = tmp_path / "other.json"
     other.write_bytes(content)
     done = weft("info", other)
@@ -78,7 +78,7 @@ def test_file_that_is_no_trace_is_bad_input(weft: Weft, tmp_path: Path, content:
     assert "other.json" in done.stderr
 
 
-def test_damaged_gzip_is_named_as_such(weft: Weft, tmp_path: Path) -> None:
+def test_damaged_gzip_is_reported(weft: Weft, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.json.gz"
     damaged.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 2000)
     done = weft("info", damaged)
@@ -87,7 +87,7 @@ def test_damaged_gzip_is_named_as_such(weft: Weft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_cut_file_is_used_and_reported_and_fatal_if_strict(
+def test_truncated_file_is_used_and_reported_and_fatal_if_strict(
     weft: Weft, tmp_path: Path, packed: bool
 ) -> None:
     content = trace_text(0, 1).encode()
@@ -99,11 +99,11 @@ def test_cut_file_is_used_and_reported_and_fatal_if_strict(
     assert "problems" in done.stdout
     strict = weft("info", "--strict", cut)
     assert strict.returncode == 3
-    assert "problems" in strict.stdout, "the page tells why"
+    assert "problems" in strict.stdout, "the report names the problems"
     assert strict.stderr.startswith("weft: error: ")
 
 
-def test_standard_input_is_a_file_like_any_other(weft: Weft) -> None:
+def test_standard_input_is_read_like_a_file(weft: Weft) -> None:
     file = EXAMPLE / "resnet50-w4-r0.json.gz"
     named = json.loads(weft("info", "--json", file).stdout)["runs"][0]["ranks"][0]
     packed = file.read_bytes()
@@ -136,7 +136,7 @@ def test_pipe_is_read_once(weft: Weft) -> None:
     assert "1 of 4 ranks" in done.stdout
 
 
-def test_closed_output_is_no_success() -> None:
+def test_closed_output_is_a_failure() -> None:
     for shell in ("help >&-", f"info '{EXAMPLE}' >&-"):
         done = subprocess.run(
             ["bash", "-c", f"'{weft_command()}' {shell}"], capture_output=True, text=True, timeout=60
@@ -153,7 +153,7 @@ def test_devices_are_written_not_replaced(weft: Weft, tmp_path: Path) -> None:
     assert weft("completions", "bash", "-o", "/dev/stdout").stdout.startswith("# Completion")
 
 
-def test_document_tells_the_exit_codes_of_the_man_page(weft: Weft) -> None:
+def test_cli_md_lists_the_exit_codes_of_the_man_page(weft: Weft) -> None:
     section = weft("man").stdout.partition(".SH EXIT STATUS\n")[2].partition(".SH")[0]
     meanings = re.findall(r"\.TP\n\.B (\d+)\n(.*)\n", section.replace("\\-", "-"))
     assert len(meanings) >= 9
@@ -162,7 +162,7 @@ def test_document_tells_the_exit_codes_of_the_man_page(weft: Weft) -> None:
         assert f"| {code} | {meaning}" in document
 
 
-def test_full_disk_is_no_success() -> None:
+def test_full_disk_is_a_failure() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [weft_command(), "help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
@@ -171,7 +171,7 @@ def test_full_disk_is_no_success() -> None:
     assert "cannot write" in done.stderr
 
 
-def test_reader_that_goes_away_is_no_noise() -> None:
+def test_closed_pipe_prints_no_error() -> None:
     shell = f"'{weft_command()}' info --json '{EXAMPLE}' | head -c 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", shell], capture_output=True, text=True, env=clean_environment(), timeout=120

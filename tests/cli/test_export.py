@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft export` writes, read back by others: JSON, Perfetto's own schema, csv."""
+"""`weft export`: its files are read again with JSON, Perfetto's own schema and csv."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Span = tuple[str, str, str, int, int]
 class Timeline:
     spans: list[Span]
     arrows: Counter[str]
-    """Ends of arrows by what they touch: 'first', 'middle', 'last'."""
+    """The ends of arrows: 'first', 'middle' or 'last'."""
     points: Counter[str]
-    """Points of curves, by process."""
+    """The points of curves, by process."""
 
 
 def nanos(microseconds: float) -> int:
@@ -98,7 +98,7 @@ def read_perfetto(path: Path) -> Timeline:
             continue
         event = packet.track_event
         uuid = event.track_uuid
-        assert packet.timestamp >= last_time[uuid], "each track is in order of time"
+        assert packet.timestamp >= last_time[uuid], "events of a track are in order of time"
         last_time[uuid] = packet.timestamp
         if event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
             assert event.category_iids
@@ -138,7 +138,7 @@ def export(weft: Weft, source: Path, out: Path, *flags: str) -> Path:
 
 
 @pytest.mark.parametrize("source", [EXAMPLE, MEGATRON], ids=["example", "megatron"])
-def test_timelines_nest_and_agree(weft: Weft, tmp_path: Path, source: Path) -> None:
+def test_spans_nest_and_both_formats_agree(weft: Weft, tmp_path: Path, source: Path) -> None:
     if not source.exists():
         pytest.skip(f"{source} is not here")
     from_json = read_json(export(weft, source, tmp_path / "t.json.gz"))
@@ -195,7 +195,7 @@ def test_collectives_end_together_on_the_common_clock(weft: Weft, tmp_path: Path
             assert {int(row["transfer_ns"]) for row in rows} == {min(ends) - max(arrivals)}
 
 
-def test_steps_are_those_of_replay(weft: Weft, tmp_path: Path) -> None:
+def test_steps_agree_with_weft_replay(weft: Weft, tmp_path: Path) -> None:
     path = export(weft, EXAMPLE, tmp_path / "s.csv", "--table", "steps")
     replay = json.loads(weft("replay", "--json", EXAMPLE).stdout)
     with path.open(newline="") as file:
@@ -207,7 +207,7 @@ def test_steps_are_those_of_replay(weft: Weft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.pftrace", "a.pftrace.gz", "a.csv"])
-def test_same_bytes_every_time(weft: Weft, job: Callable[..., Path], tmp_path: Path,
+def test_output_is_the_same_every_time(weft: Weft, job: Callable[..., Path], tmp_path: Path,
                                name: str) -> None:  # fmt: skip
     folder = job(3)
     first = export(weft, folder, tmp_path / name).read_bytes()
@@ -216,19 +216,19 @@ def test_same_bytes_every_time(weft: Weft, job: Callable[..., Path], tmp_path: P
     assert (first[:2] == b"\x1f\x8b") == name.endswith(".gz")
 
 
-def test_stdout_gets_what_a_file_would(weft: Weft, job: Callable[..., Path], tmp_path: Path) -> None:
+def test_stdout_gets_the_same_output_as_a_file(weft: Weft, job: Callable[..., Path], tmp_path: Path) -> None:
     folder = job(2)
     done = weft("export", folder, "--format", "perfetto-json", "-o", "-")
     assert done.stdout == export(weft, folder, tmp_path / "t.json").read_text()
 
 
-def test_old_file_stays_where_writing_fails(weft: Weft, job: Callable[..., Path],
+def test_old_file_is_kept_if_writing_fails(weft: Weft, job: Callable[..., Path],
                                             tmp_path: Path) -> None:  # fmt: skip
     folder = job(2)
     out = tmp_path / "out"
     out.mkdir()
     (out / "t.json").write_text("old")
-    # A limit on the size of files stands for a disk that is full.
+    # A limit on the size of files has the same effect as a full disk.
     shell = f"ulimit -f 1; trap '' XFSZ; exec '{weft_command()}' export '{folder}' -o '{out}/t.json'"
     done = subprocess.run(
         ["bash", "-c", shell], capture_output=True, text=True, env=clean_environment(), timeout=120
@@ -262,13 +262,13 @@ def test_unwritable_places_are_named(weft: Weft, job: Callable[..., Path], tmp_p
         (["-o", "x.json", "--table", "steps"], "csv only"),
     ],
 )
-def test_wrong_request_costs_no_loading(weft: Weft, words: list[str], message: str) -> None:
+def test_invalid_request_fails_before_loading(weft: Weft, words: list[str], message: str) -> None:
     done = weft("export", "/does/not/exist", *words)
     assert done.returncode == 2
     assert message in done.stderr
 
 
-def test_reader_that_goes_away_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     shell = (
         f"'{weft_command()}' export --format csv '{EXAMPLE}' -o - | head -n 1;"
         " echo ${PIPESTATUS[0]}"

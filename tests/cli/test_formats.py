@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever file is named: it is read, or refused with one sentence that says what to do."""
+"""Every file is either read, or refused with one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_shared_file_is_read_or_refused(weft: Weft) -> None:
     assert read["nccl-profiler"] == 4
     assert read["kineto"] >= 60
     assert read["links"] == 8
-    # The two published timelines, and the two that the study made from them.
+    # Two published timelines, and two that the straggler study derived from them.
     assert read["straggler"] == 48
 
 
@@ -59,7 +59,7 @@ def test_every_shared_file_is_read_or_refused(weft: Weft) -> None:
         ("nccl/inspector.jsonl", "nccl-inspector", "torch.profiler"),
     ],
 )
-def test_small_recordings_are_told_and_replayed(
+def test_small_recordings_are_described_and_replayed(
     weft: Weft, seed: str, reader: str, advice: str
 ) -> None:
     path = ROOT / "tests" / "fuzz" / seed
@@ -93,7 +93,7 @@ def tar() -> bytes:
         ("cut.sqlite", b"SQLite format 3\0", "ends too early; copy the file again"),
     ],
 )
-def test_strangers_are_told_what_to_do(
+def test_unsupported_files_are_refused_with_advice(
     weft: Weft, tmp_path: Path, name: str, content: bytes, advice: str
 ) -> None:
     path = tmp_path / name

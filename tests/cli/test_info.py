@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft info` tells."""
+"""Results of `weft info`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def advice_ids(report: Any) -> set[str]:
     return {item["id"] for item in report["advice"]}
 
 
-def test_example_is_told_in_full(weft: Weft) -> None:
+def test_example_is_described_completely(weft: Weft) -> None:
     report = info(weft, EXAMPLE)
     assert report["schema_version"] == 1
     (run,) = report["runs"]
@@ -81,19 +81,19 @@ def test_advice_follows_what_was_recorded(weft: Weft, job: Callable[..., Path]) 
     assert "one-step" in advice_ids(info(weft, job(ranks=1, steps=1)))
 
 
-def test_advice_is_for_who_recorded_it(weft: Weft, tmp_path: Path) -> None:
+def test_advice_names_the_flags_of_the_recording_tool(weft: Weft, tmp_path: Path) -> None:
     def told() -> str:
         return " ".join(item["text"] for item in info(weft, tmp_path)["advice"])
 
     (tmp_path / "r0.kineto.json").write_text(trace_text(0, 1, steps=1))
     assert "profile_memory=True" in told() and "weft record" not in told()
-    # Facts beside it: made by weft record.
+    # A .job.json file beside the trace shows that `weft record` made it.
     (tmp_path / "r0.job.json").write_text("{}")
     assert "weft record --memory" in told() and "weft record --steps" in told()
     assert "profile_memory" not in told() and "enable_cuda_sync_events" not in told()
 
 
-def test_facts_without_a_trace_are_no_recording(weft: Weft, tmp_path: Path) -> None:
+def test_a_job_file_without_a_trace_is_not_a_recording(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "r0.job.json").write_text('{"framework": "torch", "rank": 0, "world": 1}')
     done = weft("info", tmp_path)
     assert done.returncode == 3
@@ -124,7 +124,7 @@ def test_steps_carry_host_durations(weft: Weft, job: Callable[..., Path]) -> Non
     ]
 
 
-def test_repeated_ranks_are_runs_and_one_can_be_chosen(
+def test_files_with_the_same_rank_are_separate_runs_of_which_one_can_be_chosen(
     weft: Weft, job: Callable[..., Path]
 ) -> None:
     folder = job(ranks=2)

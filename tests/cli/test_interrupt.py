@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and other ways to be stopped: at once, with the right status, leaving nothing behind."""
+"""Ctrl-C and signals stop a command at once, with the right status and without partial files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.cli.session import Session, screen, weft_session
 from tests.conftest import clean_environment, trace_text, weft_command
 
-# Half a second is promised; a loaded machine may take a moment more to notice.
+# Weft promises half a second. The limit is larger because the machine may be busy.
 AT_ONCE_S = 1.5
 CTRL_C = "\x03"
 
@@ -26,7 +26,7 @@ def stop(session: Session, how: Callable[[], None]) -> int:
     assert time.monotonic() - begin < AT_ONCE_S
     page = screen(session.output)
     assert page[-1] == "weft: interrupted", session.output
-    assert len(page) == 1, "neither progress nor a part of the page is left"
+    assert len(page) == 1, "neither progress nor partial output is left on the screen"
     assert session.output.endswith("\n")
     return status
 
@@ -39,7 +39,7 @@ def test_ctrl_c_while_reading(large_trace: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["building the graph", "replaying"])
 def test_ctrl_c_while_working(tmp_path: Path, moment: str) -> None:
-    """Work that does not ask whether it was interrupted is ended all the same."""
+    """Work that does not check for interrupts is stopped, too."""
     folder = tmp_path / "job"
     folder.mkdir()
     for rank in range(4):
@@ -64,7 +64,7 @@ def test_sigterm(large_trace: Path) -> None:
 
 
 def test_second_signal_ends_at_once() -> None:
-    """The first one is given 300 ms to be heard."""
+    """After the first signal Weft has 300 ms to stop; the second one stops it at once."""
     process = subprocess.Popen(
         [weft_command(), "info", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=clean_environment(),
@@ -80,8 +80,8 @@ def test_second_signal_ends_at_once() -> None:
     assert errors == b"weft: interrupted\n"
 
 
-def test_reader_that_stops_reading_does_not_hold_the_command(large_output: list[str]) -> None:
-    """As with a pager that is left open: the pipe is full, and Ctrl-C still ends the command."""
+def test_a_blocked_output_pipe_does_not_prevent_an_interrupt(large_output: list[str]) -> None:
+    """Ctrl-C ends a command whose output pipe is full, as with an open pager."""
     process = subprocess.Popen(
         [weft_command(), *large_output], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=clean_environment(),
@@ -94,6 +94,6 @@ def test_reader_that_stops_reading_does_not_hold_the_command(large_output: list[
 
 @pytest.fixture
 def large_output(tmp_path: Path) -> list[str]:
-    """A command that prints more than a pipe holds."""
+    """A command that prints more than fits into a pipe."""
     (tmp_path / "rank0.json").write_text(trace_text(0, 1, steps=5000))
     return ["info", "--json", str(tmp_path)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man pages: rendered without a warning, and complete."""
+"""Man pages are complete and render without warnings."""
 
 from __future__ import annotations
 

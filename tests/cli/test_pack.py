@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pack`, and what the other verbs make of packed files."""
+"""`weft pack`, and packed files as input of the other verbs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVEN = ROOT / "examples" / "ddp-cpu" / "even"
 
 @pytest.fixture(scope="module")
 def packed(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # The label of a run is the name of its folder.
+    # The folder has the same name as the example because the name becomes the label of the run.
     out = tmp_path_factory.mktemp("packed") / "resnet50-w4"
     done = weft("pack", EXAMPLE, "-o", out)
     assert done.returncode == 0, done.stderr
@@ -36,9 +36,10 @@ def answer(weft: Weft, *words: str | Path) -> Any:
 
 
 @pytest.mark.parametrize("verb", ["replay", "diagnose"])
-def test_verbs_say_the_same_of_packed_files(weft: Weft, packed: Path, verb: str) -> None:
+def test_verbs_give_the_same_results_for_packed_files(weft: Weft, packed: Path, verb: str) -> None:
     original, small = (answer(weft, verb, folder, "--json") for folder in (EXAMPLE, packed))
-    # The folder of the recording also holds papers, which are passed over; commands name it.
+    # Expected differences: the folder of the example also holds files that are not recordings, and
+    # the commands in findings name the folder.
     for page in (original, small):
         page["diagnostics"] = [d for d in page["diagnostics"] if d["id"] != "skipped-file"]
         for finding in page.get("findings", []):
@@ -46,7 +47,7 @@ def test_verbs_say_the_same_of_packed_files(weft: Weft, packed: Path, verb: str)
     assert small == original
 
 
-def test_info_tells_the_format_and_the_origin(weft: Weft, packed: Path) -> None:
+def test_info_shows_the_format_and_the_origin(weft: Weft, packed: Path) -> None:
     (run,) = answer(weft, "info", packed, "--json")["runs"]
     assert run["world"] == 4
     for rank in run["ranks"]:
@@ -70,7 +71,7 @@ def test_diff_export_and_report_take_packed_files(
     assert done.returncode == 0, done.stderr
 
 
-def test_one_rank_goes_into_a_file(weft: Weft, tmp_path: Path) -> None:
+def test_one_rank_can_be_packed_into_one_file(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "one.weft"
     files = answer(weft, "pack", EVEN / "rank1.json.gz", "-o", out, "--json")["files"]
     assert files == [
@@ -95,12 +96,12 @@ def test_one_rank_goes_into_a_file(weft: Weft, tmp_path: Path) -> None:
         (["-o", "out", "--share", "x"], "as 0/8"),
     ],
 )
-def test_what_makes_no_sense_is_refused(weft: Weft, words: list[str], message: str) -> None:
+def test_invalid_requests_are_refused(weft: Weft, words: list[str], message: str) -> None:
     done = weft("pack", EVEN, *words)
     assert done.returncode == 2 and message in done.stderr
 
 
-def test_damage_is_told_with_its_section(weft: Weft, packed: Path, tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_section(weft: Weft, packed: Path, tmp_path: Path) -> None:
     whole = (packed / "r0.weft").read_bytes()
     file = tmp_path / "r0.weft"
     file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
@@ -112,7 +113,7 @@ def test_damage_is_told_with_its_section(weft: Weft, packed: Path, tmp_path: Pat
     done = weft("info", file)
     assert done.returncode == 3
     assert f"cut off: {len(whole) // 2} bytes instead of {len(whole)}" in done.stderr
-    # One damaged file of a folder does not hide the others.
+    # A damaged file of a folder does not prevent reading the others.
     shutil.copy(packed / "r1.weft", tmp_path)
     done = weft("info", tmp_path)
     assert done.returncode == 0 and "unreadable-file" in done.stdout
@@ -135,13 +136,13 @@ def test_packing_twice_gives_the_same_bytes(weft: Weft, packed: Path, tmp_path: 
         {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
     ],
 )
-def test_launchers_tell_the_share(
+def test_a_process_under_a_launcher_packs_its_share(
     weft: Weft, tmp_path: Path, launcher: dict[str, str]
 ) -> None:
     done = weft("pack", EXAMPLE, "-o", tmp_path / "out", **launcher)
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(tmp_path / "out")) == ["r1.weft", "r3.weft"]
-    # A rank that packs its own recording, or who asks for all of it, is not held to a share.
+    # A process packs everything if the output is one file or --share 0/1 asks for everything.
     for words in (["-o", tmp_path / "own.weft"], ["-o", tmp_path / "all", "--share", "0/1"]):
         done = weft("pack", EVEN / "rank0.json.gz", *words, **launcher)
         assert done.returncode == 0 and "rank 0, " in done.stdout, done.stderr
@@ -154,7 +155,7 @@ def test_a_batch_script_of_slurm_packs_everything(weft: Weft, tmp_path: Path) ->
 
 def test_mpirun_divides_the_ranks(job: Callable[..., Path], weft: Weft, tmp_path: Path) -> None:
     if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not here (Debian: openmpi-bin)")
+        pytest.skip("mpirun is not installed (Debian: openmpi-bin)")
     folder = job(ranks=5)
     out = tmp_path / "packed"
     done = subprocess.run(
@@ -162,7 +163,7 @@ def test_mpirun_divides_the_ranks(job: Callable[..., Path], weft: Weft, tmp_path
         capture_output=True,
         text=True,
         timeout=120,
-        # As root in a container Open MPI wants to be told twice.
+        # Open MPI refuses to run as root unless two variables allow it.
         env=clean_environment(
             OMPI_ALLOW_RUN_AS_ROOT="1",
             OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -177,7 +178,7 @@ def test_mpirun_divides_the_ranks(job: Callable[..., Path], weft: Weft, tmp_path
 
 
 @pytest.mark.parametrize("verb", ["info", "replay", "diagnose"])
-def test_pages_fold_ranks_that_are_alike(
+def test_output_folds_similar_ranks(
     job: Callable[..., Path], weft: Weft, tmp_path: Path, verb: str
 ) -> None:
     folder = job(ranks=24)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe of sockets inside real processes, and what Weft reads from its logs."""
+"""The socket probe inside real processes, and reading its logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.cli.probes import WIRE, ids, info
 from tests.conftest import Weft, clean_environment, trace_text
 
-# A server that echoes every message of a client, over loopback; sizes in bytes as arguments.
+# A server that echoes every message of a client over loopback. Arguments: sizes in bytes.
 ECHO = """
 import ctypes, os, socket, sys
 
@@ -67,7 +67,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def echo(folder: Path, sizes: list[int], **more: str) -> list[int]:
-    """Runs both; gives their process ids, the server's first."""
+    """Runs server and client; returns their process ids, that of the server first."""
     server = start(folder, "server", 0, sizes, RANK="0", WORLD_SIZE="2", **more)
     client = start(folder, "client", int(line(server)), sizes, RANK="1", WORLD_SIZE="2", **more)
     for process in (client, server):
@@ -76,7 +76,7 @@ def echo(folder: Path, sizes: list[int], **more: str) -> list[int]:
     return [server.pid, client.pid]
 
 
-def test_every_byte_of_both_ends_is_told(weft: Weft, tmp_path: Path) -> None:
+def test_every_byte_of_both_ends_is_recorded(weft: Weft, tmp_path: Path) -> None:
     sizes = [1, 70_000, 3_000_000]
     pids = echo(tmp_path, sizes)
     report = info(weft, tmp_path)
@@ -95,7 +95,7 @@ def test_every_byte_of_both_ends_is_told(weft: Weft, tmp_path: Path) -> None:
     assert "6.1 MB sent, 6.1 MB received, 1 peer" in weft("info", tmp_path).stdout
 
 
-def test_a_file_is_cut_to_what_was_used(tmp_path: Path) -> None:
+def test_a_log_is_truncated_to_its_used_size(tmp_path: Path) -> None:
     echo(tmp_path, [10])
     for log in tmp_path.iterdir():
         assert log.stat().st_size == 4096 + 16384
@@ -116,7 +116,7 @@ def test_killed_process_leaves_its_records(weft: Weft, tmp_path: Path) -> None:
     assert "log-not-closed" in ids(report)
 
 
-def test_limit_ends_the_recording_and_not_the_job(weft: Weft, tmp_path: Path) -> None:
+def test_the_size_limit_ends_the_recording_but_not_the_job(weft: Weft, tmp_path: Path) -> None:
     echo(tmp_path, [100] * 2000, WEFT_RECORD_LIMIT="40000")
     for log in tmp_path.iterdir():
         assert log.stat().st_size <= 40000
@@ -125,8 +125,8 @@ def test_limit_ends_the_recording_and_not_the_job(weft: Weft, tmp_path: Path) ->
     assert 0 < report["runs"][0]["ranks"][0]["transfers"]["sent_bytes"] < 200_000
 
 
-def test_limit_on_file_sizes_is_no_signal(weft: Weft, tmp_path: Path) -> None:
-    """Beyond RLIMIT_FSIZE a write would kill the process with SIGXFSZ."""
+def test_rlimit_fsize_does_not_kill_the_process(weft: Weft, tmp_path: Path) -> None:
+    """Without care, a write beyond RLIMIT_FSIZE would kill the process with SIGXFSZ."""
     sizes = [100] * 20_000
     shell = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash", sys.executable, "-c", ECHO]
     environment = clean_environment(LD_PRELOAD=str(WIRE), WEFT_RECORD=str(tmp_path), RANK="0")
@@ -141,14 +141,14 @@ def test_limit_on_file_sizes_is_no_signal(weft: Weft, tmp_path: Path) -> None:
     assert "log-disk-full" in ids(info(weft, tmp_path))
 
 
-def test_full_disk_ends_the_recording_and_not_the_job(weft: Weft, tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_recording_but_not_the_job(weft: Weft, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True
     )
     if mounted.returncode != 0:
-        pytest.skip("a small disk cannot be mounted: not root")
+        pytest.skip("mounting a small disk needs root")
     try:
         (disk / "ballast").write_bytes(bytes(350_000))
         echo(disk, [100] * 20_000)
@@ -160,7 +160,7 @@ def test_full_disk_ends_the_recording_and_not_the_job(weft: Weft, tmp_path: Path
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_folder_gives_one_line_of_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = subprocess.run(
         [sys.executable, "-c", "import socket as s; a = s.create_server(('127.0.0.1', 0));"
@@ -195,7 +195,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def transfers(log: Path) -> list[tuple[int, int, int]]:
-    """A second reader, as docs/formats/log.md tells it: type, offset and bytes of each transfer."""
+    """An independent reader written from docs/formats/log.md: type, offset and bytes of transfers."""
     data = log.read_bytes()
     found = []
     for chunk in range(4096, len(data), 16384):
@@ -218,11 +218,12 @@ def test_process_without_window_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "never").exists()
 
 
-def test_records_follow_the_clock_that_the_process_sees(weft: Weft, tmp_path: Path) -> None:
-    """As profilers do: on a host whose clock is off, both are off by the same."""
+def test_records_use_the_clock_that_the_process_sees(weft: Weft, tmp_path: Path) -> None:
+    """Profilers also use this clock, so that both are wrong by the same amount on a host whose clock
+    is wrong."""
     (library, *_) = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None]
     if library is None:
-        pytest.skip("no libfaketime here")
+        pytest.skip("libfaketime is not installed")
     server = start(tmp_path, "server", 0, [10], RANK="0")
     client = subprocess.Popen(
         [sys.executable, "-c", ECHO, "client", line(server), "10"],
@@ -266,7 +267,7 @@ talk(3000)
     assert sent == [25, 4000]
 
 
-def test_descriptors_used_again_and_copied_keep_their_connections(
+def test_reused_and_duplicated_descriptors_keep_their_connections(
     weft: Weft, tmp_path: Path
 ) -> None:
     script = """
@@ -311,11 +312,11 @@ def test_log_joins_the_profile_of_its_process(weft: Weft, tmp_path: Path) -> Non
     assert run["bystanders"] == []
     assert "transfers-attached" in ids(report)
     page = weft("info", tmp_path).stdout
-    assert "good to know\n- transfers-attached" in page, "nothing needs to be done"
+    assert "good to know\n- transfers-attached" in page, "the note is not listed as a problem"
     assert "problems" not in page
 
 
-def test_process_that_is_no_rank_stands_beside_them(weft: Weft, tmp_path: Path) -> None:
+def test_a_process_that_is_not_a_rank_is_a_bystander(weft: Weft, tmp_path: Path) -> None:
     server = start(tmp_path, "server", 0, [77], DMLC_ROLE="server", RANK="")
     client = start(tmp_path, "client", int(line(server)), [77], DMLC_ROLE="worker", DMLC_WORKER_ID="0")
     for process in (client, server):
@@ -367,7 +368,7 @@ int main(void) {
 
 
 def test_cost_of_a_record_is_printed(tmp_path: Path) -> None:
-    """The figure is for people; only something absurd fails, since others share the machine."""
+    """Prints the cost of a record. Only an extreme cost fails, because the machine may be busy."""
     (tmp_path / "loop.c").write_text(LOOP)
     loop = tmp_path / "loop"
     subprocess.run(["cc", "-O2", "-o", loop, tmp_path / "loop.c"], check=True)
@@ -426,7 +427,7 @@ int main(void) {
 """
 
 
-def test_threads_that_come_and_go_lose_nothing(weft: Weft, tmp_path: Path) -> None:
+def test_no_records_of_short_lived_threads_are_lost(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "threads.c").write_text(THREADS)
     program = tmp_path / "threads"
     subprocess.run(["cc", "-O2", "-o", program, tmp_path / "threads.c", "-lpthread"], check=True)
@@ -442,11 +443,11 @@ def test_threads_that_come_and_go_lose_nothing(weft: Weft, tmp_path: Path) -> No
     assert wire["sent_bytes"] == wire["received_bytes"] == 160 * 5 * sum(range(1, 101))
     assert report["diagnostics"] == [] or ids(report) <= {"rank-assumed"}
     (log,) = logs.iterdir()
-    # Threads take over what others left of their chunks: 160 of them would need 2.6 MB.
+    # A new thread continues the chunk of a thread that has ended; 160 chunks would need 2.6 MB.
     assert log.stat().st_size < 2_600_000
 
 
-def test_probe_is_quiet_where_it_has_nothing_to_do(tmp_path: Path) -> None:
+def test_probe_prints_nothing_without_a_recording(tmp_path: Path) -> None:
     assert ctypes.CDLL(str(WIRE)).weft_wire_record
     done = subprocess.run(
         ["ls", str(tmp_path)], env=clean_environment(LD_PRELOAD=str(WIRE)), capture_output=True
@@ -465,7 +466,7 @@ def test_log_of_a_newer_weft_is_refused(weft: Weft, tmp_path: Path) -> None:
     assert "version 9" in done.stderr
 
 
-def test_damaged_log_is_used_as_far_as_it_goes(weft: Weft, tmp_path: Path) -> None:
+def test_a_damaged_log_is_used_up_to_the_damage(weft: Weft, tmp_path: Path) -> None:
     echo(tmp_path, [10] * 500)
     log = next(tmp_path.iterdir())
     log.write_bytes(log.read_bytes()[:8000])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probes of NCCL and MPI: driven as these drive them, and what Weft reads from their logs."""
+"""The probes of NCCL and MPI: called as by these libraries, and reading their logs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def named(rank: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
 @pytest.mark.parametrize("events", ["", "all"])
-def test_plugin_speaks_every_version_of_nccl(
+def test_plugin_supports_every_interface_version_of_nccl(
     weft: Weft, nccl_driver: Path, tmp_path: Path, version: int, events: str
 ) -> None:
     drive_nccl(nccl_driver, tmp_path, version, WEFT_NCCL_EVENTS=events)
@@ -81,8 +81,8 @@ def test_plugin_waits_for_its_window(weft: Weft, nccl_driver: Path, tmp_path: Pa
         assert named(rank)["allreduce"] == 1
 
 
-# Loads the plug-in as NCCL does, for itself alone, before or behind the hook that opens the window;
-# prints what NCCL is asked to tell in each state.
+# Loads the plug-in as NCCL does (RTLD_LOCAL), before the hook opens the window or within the window.
+# Prints for each state whether the plug-in requests events from NCCL.
 WINDOW = """
 import ctypes, os, sys, types
 weft = sys.modules["weft"] = types.ModuleType("weft")
@@ -129,14 +129,14 @@ def test_hook_opens_the_window_of_the_plugin(tmp_path: Path, when: str) -> None:
     assert [log.name for log in tmp_path.iterdir()] == ["r0.nccl.weftlog"]
 
 
-def test_nccl_log_gives_its_transfers_to_the_profile(
+def test_nccl_log_adds_its_transfers_to_the_profile(
     weft: Weft, nccl_driver: Path, tmp_path: Path
 ) -> None:
     drive_nccl(nccl_driver, tmp_path, 5)
     for rank in range(2):
         text = trace_text(rank, 2).replace(f'"pid": {1000 + rank}', '"pid": "?"')
         (tmp_path / f"rank{rank}.json").write_text(text)
-    # Without a process id in the profile the rank has to do.
+    # The profile has no process id, so the log is joined by rank.
     report = info(weft, tmp_path)
     (run,) = report["runs"]
     assert [rank["format"] for rank in run["ranks"]] == ["kineto", "kineto"]
@@ -156,9 +156,9 @@ def test_unknown_events_are_named(nccl_driver: Path, tmp_path: Path) -> None:
 # -- MPI ----------------------------------------------------------------------------------------
 
 
-def test_every_mpi_call_is_told_and_matched(weft: Weft, tmp_path: Path) -> None:
+def test_every_mpi_call_is_recorded_and_matched(weft: Weft, tmp_path: Path) -> None:
     if not MPI.exists() or shutil.which("mpirun") is None or shutil.which("mpicc") is None:
-        pytest.skip("no MPI here")
+        pytest.skip("MPI is not installed")
     job = tmp_path / "job"
     logs = tmp_path / "logs"
     subprocess.run(["mpicc", "-O1", "-o", job, ROOT / "tests" / "cli" / "mpi_job.c"], check=True)
@@ -175,7 +175,8 @@ def test_every_mpi_call_is_told_and_matched(weft: Weft, tmp_path: Path) -> None:
     (run,) = info(weft, logs)["runs"]
     assert run["world"] == 2
     for rank in run["ranks"]:
-        # Of messages each end counts; a rank that broadcasts to itself alone moves nothing.
+        # Both ends of a message count. A broadcast in a group of one rank moves no data, so it does
+        # not count.
         assert {entry["name"]: entry["count"] for entry in rank["collectives"]} == {
             "allgather": 1, "allreduce": 2, "barrier": 1, "broadcast": 1, "sendrecv": 4,
         }  # fmt: skip

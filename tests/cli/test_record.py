@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft record` and `weft gather` around commands that train nothing."""
+"""`weft record` and `weft gather` with commands that do not train."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import Weft, weft_command
 @pytest.mark.parametrize("status", [0, 3, 77])
 def test_the_exit_status_is_that_of_the_command(tmp_path: Path, status: int) -> None:
     done = record(tmp_path / "t", ["sh", "-c", f"exit {status}"])
-    # Nothing recorded is a failure of its own, unless the job has failed already.
+    # If nothing was recorded, the status is 1, unless the job itself failed.
     assert done.returncode == (status or 1)
     assert "nothing was recorded: no Python process" in done.stderr
 
@@ -34,7 +34,7 @@ def test_python_without_a_framework_is_named(tmp_path: Path) -> None:
     done = record(tmp_path / "t", [sys.executable, script])
     assert done.returncode == 1
     assert f"Python ran ({script}), but imported none of torch" in done.stderr
-    assert list((tmp_path / "t").iterdir()) == [], "notes are gone"
+    assert list((tmp_path / "t").iterdir()) == [], "temporary files are removed"
 
 
 def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
     assert done.stdout == "mine ran\n"
 
 
-def test_a_framework_that_is_not_what_it_seems_is_no_harm(tmp_path: Path) -> None:
+def test_a_module_with_the_name_of_a_framework_does_not_break_the_job(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("answer = 42\n")
     script = tmp_path / "main.py"
     script.write_text("import torch\nprint(torch.answer)\n")
@@ -53,7 +53,7 @@ def test_a_framework_that_is_not_what_it_seems_is_no_harm(tmp_path: Path) -> Non
     assert "nothing was recorded: a process reported a problem: torch: " in done.stderr
 
 
-def test_signals_go_through(tmp_path: Path) -> None:
+def test_signals_are_forwarded_to_the_command(tmp_path: Path) -> None:
     script = "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.02; done"
     process = start([weft_command(), "record", "-o", tmp_path / "t", "--", "sh", "-c", script])
     assert process.stdout is not None
@@ -63,20 +63,20 @@ def test_signals_go_through(tmp_path: Path) -> None:
     assert (process.returncode, out) == (5, "told\n")
 
 
-def test_a_signal_that_ends_the_command_is_told_as_shells_do(tmp_path: Path) -> None:
+def test_death_by_a_signal_gives_the_same_status_as_in_a_shell(tmp_path: Path) -> None:
     started = time.monotonic()
     assert record(tmp_path / "t", ["sh", "-c", "kill -9 $$"]).returncode == 137
     assert time.monotonic() - started < 20
 
 
-def test_a_command_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
+def test_a_missing_command_leaves_no_folder(tmp_path: Path) -> None:
     done = record(tmp_path / "t", ["/no/such/command"])
     assert done.returncode == 3
     assert "cannot run '/no/such/command': No such file or directory" in done.stderr
     assert not (tmp_path / "t").exists()
 
 
-def test_a_recording_is_not_overwritten_unless_told(tmp_path: Path) -> None:
+def test_a_recording_is_not_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "r0.kineto.json.gz").write_text("precious")
     (tmp_path / "train.py").write_text("mine")
     done = record(tmp_path, ["true"])
@@ -94,7 +94,7 @@ def test_a_recording_is_not_overwritten_unless_told(tmp_path: Path) -> None:
         ("many", "'many' is not a range of steps such as 10..14"),
     ],
 )
-def test_steps_that_cannot_be_are_refused(tmp_path: Path, steps: str, complaint: str) -> None:
+def test_invalid_steps_are_refused(tmp_path: Path, steps: str, complaint: str) -> None:
     done = record(tmp_path / "t", ["true"], "--steps", steps)
     assert done.returncode == 2 and complaint in done.stderr
 
@@ -114,7 +114,7 @@ def test_gather_joins_folders_and_names_missing_ranks(weft: Weft, tmp_path: Path
     assert (tmp_path / "all" / "r1.kineto.json.gz").read_text() == "rank 1"
 
 
-def test_gather_refuses_two_files_of_one_name(weft: Weft, tmp_path: Path) -> None:
+def test_gather_refuses_two_files_of_the_same_name(weft: Weft, tmp_path: Path) -> None:
     for host in ("a", "b"):
         (tmp_path / host).mkdir()
         (tmp_path / host / "r0.kineto.json.gz").write_text(host)
@@ -123,13 +123,13 @@ def test_gather_refuses_two_files_of_one_name(weft: Weft, tmp_path: Path) -> Non
     assert list((tmp_path / "all").iterdir()) == [] if (tmp_path / "all").exists() else True
 
 
-def test_gather_fetches_from_hosts_with_what_the_machine_has(weft: Weft, tmp_path: Path) -> None:
+def test_gather_copies_from_hosts_with_an_available_tool(weft: Weft, tmp_path: Path) -> None:
     remote = tmp_path / "remote"
     remote.mkdir()
     (remote / "r0.kineto.json.gz").write_text("far")
     tools = tmp_path / "bin"
     tools.mkdir()
-    # Stands for rsync and the network: copies from the path behind the colon.
+    # Replaces rsync and the network: copies from the path after the colon.
     (tools / "rsync").write_text(
         '#!/bin/sh\nshift 2\nsource=${1#node1:}\n[ "$source" = "$1" ] && exit 9\ncp "$source"* "$2"\n'
     )

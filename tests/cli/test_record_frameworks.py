@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft record` with real jobs of TensorFlow, JAX and MXNet over loopback, all of them unchanged."""
+"""`weft record` with real, unchanged jobs of TensorFlow, JAX and MXNet over loopback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(folder: Path, framework: str, job: str, processes: list[dict[str, str]])
     launch = [sys.executable, LAUNCH, json.dumps(processes), *command]
     for _ in range(3):
         done = record(folder, launch, "--steps", "4..6", "--force")
-        # TensorFlow's profiler crashes now and then (docs/guide/recording.md).
+        # TensorFlow's profiler crashes in some runs (docs/guide/recording.md), so these are repeated.
         if framework != "tensorflow" or "profiler was ending" not in done.stderr:
             break
     assert done.returncode == 0, done.stderr
@@ -29,7 +29,7 @@ def run(folder: Path, framework: str, job: str, processes: list[dict[str, str]])
     assert len(json.loads(times)["step_ms"]) == 8
     assert f"recorded {framework} " in done.stderr and "steps 4-6" in done.stderr, done.stderr
     left = [file.name for file in folder.iterdir() if file.name.startswith(".")]
-    assert left == [], "nothing but the recording stays"
+    assert left == [], "the folder holds no temporary files"
 
 
 def ranks_of(weft: Weft, folder: Path) -> list[Any]:
@@ -50,7 +50,7 @@ def tensorflow_config(cluster: dict[str, list[str]], kind: str, index: int) -> d
     return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})}
 
 
-def test_tensorflow_workers_record_each_their_profile(weft: Weft, tmp_path: Path) -> None:
+def test_every_tensorflow_worker_records_a_profile(weft: Weft, tmp_path: Path) -> None:
     cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}
     run(tmp_path, "tensorflow", "tf_mwms.py",
         [tensorflow_config(cluster, "worker", i) for i in range(2)])  # fmt: skip
@@ -62,7 +62,7 @@ def test_tensorflow_workers_record_each_their_profile(weft: Weft, tmp_path: Path
     assert facts["steps_seen"] == 8
 
 
-def test_tensorflow_parameter_servers_record_when_the_chief_says_so(tmp_path: Path) -> None:
+def test_tensorflow_parameter_servers_record_in_the_window_of_the_chief(tmp_path: Path) -> None:
     cluster = {kind: [f"127.0.0.1:{free_port()}"] for kind in ("chief", "worker", "ps")}
     processes = [tensorflow_config(cluster, kind, 0) for kind in cluster]
     for server in processes[1:]:
@@ -75,7 +75,7 @@ def test_tensorflow_parameter_servers_record_when_the_chief_says_so(tmp_path: Pa
     assert facts_of(tmp_path, "server0")["role"] == "ps"
 
 
-def test_jax_processes_record_each_their_profile(weft: Weft, tmp_path: Path) -> None:
+def test_every_jax_process_records_a_profile(weft: Weft, tmp_path: Path) -> None:
     port = free_port()
     run(tmp_path, "jax", "jax_dp.py", [ranks_environment(rank, 2, port) for rank in range(2)])
     ranks = ranks_of(weft, tmp_path)
@@ -100,17 +100,17 @@ def update(weight):
 compiled = copy.deepcopy(jax.jit(update))
 assert type(copy.copy(compiled)) is type(compiled)
 assert pickle.loads(pickle.dumps(jax.jit)) is jax.jit
-# What is loaded elsewhere, without Weft, is what JAX made.
+# A process without Weft that loads the pickle gets the original object of JAX.
 maker, (_, plain) = compiled.__reduce_ex__(4)
 assert maker.__module__ == "typing" and type(plain).__module__.startswith("jaxlib")
 weight = jax.numpy.ones(4)
 for step in range(8):
-    # A copy shares what was compiled, so that no gradients are traced again.
+    # A copy shares the compiled function, so gradients are not traced again.
     weight = copy.deepcopy(compiled)(weight) if step % 2 else compiled(weight)
 """
 
 
-def test_copies_of_what_jax_compiled_are_seen_as_the_same(tmp_path: Path) -> None:
+def test_copies_of_a_compiled_jax_program_are_recognised(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(COPIES)
     done = record(tmp_path / "traces", [python_of("jax"), script], "--steps", "4..6")

@@ -26,7 +26,7 @@ def alone(*words: str) -> list[str | Path]:
 
 
 def steps_of(weft: Weft, folder: Path) -> dict[int, list[int]]:
-    """Rank to the steps that its trace marks."""
+    """The steps that the trace of each rank marks."""
     (run,) = json.loads(weft("info", "--json", folder).stdout)["runs"]
     return {rank["rank"]: [step["number"] for step in rank["steps"]] for rank in run["ranks"]}
 
@@ -50,7 +50,7 @@ def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Pat
     (run,) = json.loads(weft("info", "--json", folder).stdout)["runs"]
     assert run["world"] == 2
     for rank in run["ranks"]:
-        # One bucket; the step before the first marked one is there too.
+        # One bucket per step. The trace begins one step before the first marked step.
         (collective,) = rank["collectives"]
         assert collective["name"] == "allreduce"
         assert collective["with_size"] == collective["count"] == 4
@@ -91,7 +91,7 @@ if __name__ == "__main__":
 
 
 def test_facts_outlive_the_process_group(tmp_path: Path) -> None:
-    """No variable tells the rank here; when the process ends, the framework has forgotten it."""
+    """No environment variable holds the rank, and the process group is gone when the process ends."""
     script = tmp_path / "train.py"
     script.write_text(SPAWN)
     command: list[str | Path] = [python_of("torch"), script, str(free_port())]
@@ -111,7 +111,7 @@ def test_recording_does_not_change_the_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["--accumulate", "3"], ["--optimizers", "3"]])
-def test_a_step_is_one_round_of_the_optimizers(
+def test_a_step_is_one_round_of_all_optimizers(
     weft: Weft, tmp_path: Path, words: list[str]
 ) -> None:
     done = record(tmp_path / "traces", alone(*words), "--steps", "8..9")
@@ -129,14 +129,14 @@ def test_memory_and_stacks_are_recorded_if_asked_for(weft: Weft, tmp_path: Path)
     assert profiler["stacks"] or profiler["python_events"]
 
 
-def test_what_there_is_gets_written_when_the_job_is_shorter(weft: Weft, tmp_path: Path) -> None:
+def test_a_job_that_ends_early_keeps_its_recorded_steps(weft: Weft, tmp_path: Path) -> None:
     done = record(tmp_path / "traces", alone("--steps", "12"))
     assert done.returncode == 0, done.stderr
     assert "the job ended after 12 steps, so not all of steps 10..14 were recorded" in done.stderr
     assert steps_of(weft, tmp_path / "traces") == {0: [10, 11]}
 
 
-def test_a_job_without_the_asked_steps_is_told_what_it_has_room_for(tmp_path: Path) -> None:
+def test_a_job_without_the_requested_steps_gets_a_suggestion(tmp_path: Path) -> None:
     done = record(tmp_path / "traces", alone("--steps", "6"))
     assert done.returncode == 1
     assert done.stdout.startswith("loss ")
@@ -164,18 +164,18 @@ def record_on_small_disk(
     folder: Path, size: str, command: list[str | Path]
 ) -> subprocess.CompletedProcess[str]:
     if not is_root():
-        pytest.skip("a small disk can only be mounted as root")
+        pytest.skip("mounting a small disk needs root")
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("no tmpfs can be mounted here")
+        pytest.skip("tmpfs cannot be mounted on this machine")
     try:
         return record(folder, command)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_ends_the_recording_and_not_the_job(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_recording_but_not_the_job(tmp_path: Path) -> None:
     done = record_on_small_disk(tmp_path / "small", "64k", alone())
     assert done.returncode == 1
     assert done.stdout.startswith("loss ")
@@ -183,8 +183,8 @@ def test_a_full_disk_ends_the_recording_and_not_the_job(tmp_path: Path) -> None:
     assert "nothing was recorded" in done.stderr
 
 
-def test_transfers_that_fill_the_disk_are_no_recording(tmp_path: Path) -> None:
-    """Two logs of 20 KiB fit, and nothing behind them."""
+def test_transfer_logs_alone_are_not_a_recording(tmp_path: Path) -> None:
+    """The disk has space for two logs of 20 KiB, and for nothing after them."""
     done = record_on_small_disk(tmp_path / "small", "48k", torchrun())
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("loss ")
@@ -192,16 +192,16 @@ def test_transfers_that_fill_the_disk_are_no_recording(tmp_path: Path) -> None:
     assert "nothing was recorded: " in done.stderr
 
 
-def test_a_job_that_leaves_within_the_window_is_told_so(tmp_path: Path) -> None:
+def test_a_job_that_exits_within_the_window_is_reported(tmp_path: Path) -> None:
     done = record(tmp_path / "traces", torchrun("--leave-at", "12"))
     assert done.returncode == 1, done.stderr
     assert "nothing was recorded: processes took training steps, but none wrote" in done.stderr
     assert "os._exit()" in done.stderr
 
 
-def test_two_lines_in_a_script_record_as_well(weft: Weft, tmp_path: Path) -> None:
+def test_two_lines_in_a_script_record_it(weft: Weft, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    # As `import weft.torch`, for an environment in which Weft is not installed.
+    # Works like `import weft.torch` in an environment in which Weft is not installed.
     package = Path(__file__).parents[2] / "python" / "weft"
     script.write_text(
         "import sys, types\n"
@@ -216,4 +216,4 @@ def test_two_lines_in_a_script_record_as_well(weft: Weft, tmp_path: Path) -> Non
     assert steps_of(weft, tmp_path / "traces") == {0: [3, 4]}
     assert sorted(file.name for file in (tmp_path / "traces").iterdir()) == [
         "r0.job.json", "r0.kineto.json.gz",
-    ], "no claim stays"  # fmt: skip
+    ], "no temporary file is left"  # fmt: skip

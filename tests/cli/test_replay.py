@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft replay` tells, refuses and writes."""
+"""Results of `weft replay`, requests that it refuses, and the plans that it writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parts(breakdown: Any) -> float:
     return sum(float(breakdown[name]) for name in names)
 
 
-def test_example_is_told_in_full(weft: Weft) -> None:
+def test_example_is_described_completely(weft: Weft) -> None:
     report = replay(weft, EXAMPLE, "--links", LINKS)
     assert report["schema_version"] == 1
     assert report["what_if"] == []
@@ -61,7 +61,7 @@ def test_example_is_told_in_full(weft: Weft) -> None:
     assert report["graph"]["inferred_edges"] < report["graph"]["edges"]
 
 
-def test_memory_peak_is_named_where_it_is_estimated(weft: Weft) -> None:
+def test_estimated_memory_peak_has_step_and_op(weft: Weft) -> None:
     for rank in replay(weft, EXAMPLE)["ranks"]:
         peak = rank["memory_peak"]
         assert list(peak) == ["bytes", "at_ms", "step", "op", "device", "source"]
@@ -69,14 +69,14 @@ def test_memory_peak_is_named_where_it_is_estimated(weft: Weft) -> None:
         assert rank["memory_source"] == "shapes" and peak["source"] == "estimated"
         assert peak["device"] == 0
         assert peak["step"] == 3 and 0 < peak["at_ms"] < rank["recorded_step_ms"][0]
-        assert peak["op"] == "aten::_log_softmax", "the last op that keeps its inputs"
+        assert peak["op"] == "aten::_log_softmax", "memory peaks at the last op that keeps its inputs"
 
 
-def test_memory_line_names_what_fits(weft: Weft) -> None:
+def test_memory_line_adapts_to_the_width(weft: Weft) -> None:
     def memory_line(columns: str) -> str:
         printed = weft("replay", EXAMPLE, COLUMNS=columns).stdout.splitlines()
         (found,) = (i for i, line in enumerate(printed) if line.startswith("memory "))
-        assert printed[found + 1].startswith("stragglers "), "one line"
+        assert printed[found + 1].startswith("stragglers "), "the memory line is not wrapped"
         return printed[found]
 
     assert memory_line("100").endswith(", in aten::_log_softmax of step 3")
@@ -84,7 +84,7 @@ def test_memory_line_names_what_fits(weft: Weft) -> None:
     assert memory_line("65").endswith("(estimated from shapes)")
 
 
-def test_memory_peak_is_null_where_nothing_tells(weft: Weft, job: Callable[..., Path]) -> None:
+def test_memory_peak_is_null_without_data(weft: Weft, job: Callable[..., Path]) -> None:
     folder = job(ranks=2)
     for rank in replay(weft, folder)["ranks"]:
         assert rank["memory_peak"] is rank["memory_peak_bytes"] is rank["memory_source"] is None
@@ -131,7 +131,7 @@ def test_breakdown_adds_up_to_the_step_of_its_rank(weft: Weft) -> None:
      ("ddp.bucket_mb=100", "bucket100"), ("ddp.bucket_mb=2000", "bucket2000"),
      ("comm=off", "no_sync")],
 )  # fmt: skip
-def test_predictions_meet_the_measured_truth(weft: Weft, what_if: str, variant: str) -> None:
+def test_predictions_agree_with_measurements(weft: Weft, what_if: str, variant: str) -> None:
     question = ["--what-if", what_if] if what_if else []
     report = replay(weft, EXAMPLE, "--links", LINKS, *question)
     measured = TRUTH[variant]["pipelined_ms"]
@@ -147,7 +147,7 @@ def test_what_ifs_apply_together(weft: Weft) -> None:
     assert two["baseline_step_ms"] == one["baseline_step_ms"]
     other_order = replay(
         weft, EXAMPLE, "--what-if", "comm=off", "--what-if", "ddp.bucket_mb=5"
-    )  # buckets are made before communication is taken away
+    )  # Weft forms the buckets before it removes communication
     alone = replay(weft, EXAMPLE, "--what-if", "comm=off")
     assert other_order["predicted_step_ms"] == pytest.approx(alone["predicted_step_ms"], rel=0.02)
 
@@ -162,13 +162,13 @@ def test_error_bars_are_wider_without_a_table(weft: Weft) -> None:
     assert width(*question) > width(*question, "--links", LINKS)
 
 
-def test_steps_to_learn_from_can_be_chosen(weft: Weft) -> None:
+def test_steps_can_be_chosen(weft: Weft) -> None:
     report = replay(weft, EXAMPLE, "--steps", "5,4")
     assert report["steps"] == [4, 5]
     assert all(len(rank["recorded_step_ms"]) == 2 for rank in report["ranks"])
 
 
-def test_worth_knowing_is_told_when_nothing_is_asked(weft: Weft) -> None:
+def test_without_a_what_if_common_ones_are_predicted(weft: Weft) -> None:
     report = replay(weft, EXAMPLE, "--links", LINKS)
     answers = {answer["what_if"]: answer for answer in report["worth_knowing"]}
     assert {"network.bandwidth=2x", "comm=off", "stragglers=off", "compute=1.5x"} <= set(answers)
@@ -180,7 +180,7 @@ def test_worth_knowing_is_told_when_nothing_is_asked(weft: Weft) -> None:
     assert asked["predicted_step_ms"] == answers[best]["predicted_step_ms"]
     assert asked["worth_knowing"] == []
     vague = replay(weft, EXAMPLE)["worth_knowing"]
-    assert not any(answer["best"] for answer in vague), "needs measured transfer times"
+    assert not any(answer["best"] for answer in vague), "best needs measured transfers"
 
 
 REFUSED = [
@@ -195,7 +195,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("words", "message"), REFUSED)
-def test_refused_questions(weft: Weft, words: list[str], message: str) -> None:
+def test_invalid_requests_are_refused(weft: Weft, words: list[str], message: str) -> None:
     done = weft("replay", EXAMPLE, *words)
     assert done.returncode == 2
     assert message in done.stderr
@@ -203,7 +203,7 @@ def test_refused_questions(weft: Weft, words: list[str], message: str) -> None:
     assert done.stderr.startswith("weft: error: ") and done.stderr.count("\n") == 1
 
 
-def test_refusal_lists_what_this_recording_can_answer(weft: Weft) -> None:
+def test_refusal_lists_the_what_ifs_of_this_recording(weft: Weft) -> None:
     one_rank = EXAMPLE / "resnet50-w4-r0.json.gz"
     for question in ("network.bandwidth=2x", "stragglers=off", "nonsense=1"):
         done = weft("replay", one_rank, "--what-if", question)
@@ -245,7 +245,7 @@ def two_runs(folder: Path) -> Path:
     return folder
 
 
-def test_several_runs_ask_for_a_choice(weft: Weft, job: Callable[..., Path]) -> None:
+def test_several_runs_need_a_choice(weft: Weft, job: Callable[..., Path]) -> None:
     folder = two_runs(job(ranks=2))
     done = weft("replay", folder)
     assert done.returncode == 2
@@ -269,7 +269,7 @@ def test_op_timeline_names_the_culprit(weft: Weft) -> None:
     assert "culprit: pipeline stage 3" in weft("replay", OP_TIMELINE).stdout
 
 
-def test_strict_fails_on_warnings_but_tells_them(weft: Weft, tmp_path: Path) -> None:
+def test_strict_prints_warnings_and_fails(weft: Weft, tmp_path: Path) -> None:
     assert weft("replay", "--strict", *sorted(EXAMPLE.glob("*-r*.json.gz"))).returncode == 0
     content = (EXAMPLE / "resnet50-w4-r0.json.gz").read_bytes()
     (tmp_path / "rank0.json.gz").write_bytes(content[: len(content) * 9 // 10])
@@ -332,7 +332,7 @@ def test_page_of_eight_ranks_fits_24_lines(weft: Weft, job: Callable[..., Path])
 
 
 def test_example_fits_24_lines_with_everything(weft: Weft) -> None:
-    """Four more ranks would fit as well."""
+    """The page has space for four more ranks."""
     lines = weft("replay", EXAMPLE, "--links", LINKS, COLUMNS="80").stdout.splitlines()
     assert len(lines) <= 20
     assert all(len(line) <= 80 for line in lines)
@@ -346,7 +346,7 @@ def test_output_does_not_depend_on_threads(weft: Weft) -> None:
 def test_every_field_is_documented(weft: Weft) -> None:
     page = (ROOT / "docs/reference/cli.md").read_text()
     documented = set(re.findall(r"`([a-z_]+)`", page.partition("## weft replay")[2]))
-    shared = {"id", "severity", "count", "what", "advice", "places"}  # diagnostics, as of info
+    shared = {"id", "severity", "count", "what", "advice", "places"}  # of diagnostics, as in weft info
 
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
@@ -367,7 +367,7 @@ def test_what_ifs_are_listed(weft: Weft) -> None:
         assert key in listed
 
 
-def test_demo_shows_predictions_beside_the_truth() -> None:
+def test_demo_compares_predictions_with_measured_runs() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/demo.py"), weft_command(), str(EXAMPLE)],
         capture_output=True, text=True, timeout=120,

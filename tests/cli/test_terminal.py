@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command in a real pseudo-terminal: progress, colours, width."""
+"""The command in a pseudo-terminal: progress, colours and width."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def verbs(weft: Weft) -> list[str]:
     return names
 
 
-def test_progress_is_drawn_on_a_terminal_and_taken_away() -> None:
+def test_progress_is_drawn_on_a_terminal_and_erased() -> None:
     session = weft_session("info", EXAMPLE)
     assert session.finish() == 0
     assert re.search(r"\r\033\[Kreading \S+ \wB of 2.4 MB, \S+ \wB/s", session.output)
     page = screen(session.output)
-    assert not any("reading" in line for line in page), "erased before the result is printed"
+    assert not any("reading" in line for line in page), "progress is erased before the result is printed"
     assert "4 of 4 ranks" in page[0]
 
 
-def test_progress_names_the_time_left(large_trace: Path) -> None:
+def test_progress_shows_the_remaining_time(large_trace: Path) -> None:
     session = weft_session("info", large_trace)
     assert session.finish() == 0
     assert re.search(r"reading \d+ MB of 200 MB, \d+ MB/s, \d+ s left", session.output)
@@ -55,13 +55,13 @@ def test_no_progress_and_no_escape_codes_in_a_pipe(weft: Weft) -> None:
 @pytest.mark.parametrize(
     ("words", "environment"), [(["--quiet"], {}), (["-q"], {}), ([], {"TERM": "dumb"})]
 )
-def test_no_progress_if_unwanted(words: list[str], environment: dict[str, str]) -> None:
+def test_progress_can_be_switched_off(words: list[str], environment: dict[str, str]) -> None:
     session = weft_session(*words, "info", EXAMPLE, columns=80, **environment)
     assert session.finish() == 0
     assert "reading" not in session.output
 
 
-def test_quiet_leaves_the_notes_out_but_not_errors(weft: Weft) -> None:
+def test_quiet_hides_notes_but_not_errors(weft: Weft) -> None:
     assert weft("replay", EXAMPLE).stderr.startswith("notes\n")
     quiet = weft("replay", "--quiet", EXAMPLE)
     assert quiet.stderr == "" and quiet.stdout
@@ -88,7 +88,7 @@ def test_colours_on_a_terminal(
     assert ("\033[1m" in session.output) == coloured
 
 
-def test_errors_are_coloured_alike() -> None:
+def test_all_errors_have_the_same_colour() -> None:
     for words, coloured in ((["inof"], True), (["--no-color", "inof"], False)):
         session = weft_session(*words)
         assert session.finish() == 2
@@ -121,15 +121,15 @@ def test_lines_fit_the_terminal(words: list[str], columns: int) -> None:
 def test_default_page_of_every_verb_fits_the_screen(
     weft: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As each verb's first example shows it; scripts for machines are no pages, and what needs a
-    training job or other hosts has tests of its own."""
+    """Runs the first example of each verb's help. Left out: verbs that print scripts for other
+    programs, and verbs that need a training job or other hosts."""
     monkeypatch.chdir(ROOT)
     for verb in set(verbs(weft)) - {
         "completions", "man", "record", "gather", "calibrate", "testbed",
     }:  # fmt: skip
         example = re.search(rf"^  (weft {verb}.*)$", weft("help", verb).stdout, re.MULTILINE)
         assert example, verb
-        # Folders of the reader's own, such as traces/, are those of the example here.
+        # The help names a folder of the user, such as traces/; the test uses the example instead.
         words = [str(EXAMPLE) if w.endswith("/") else w for w in shlex.split(example[1])[1:]]
         if "-o" in words:
             out = words.index("-o") + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft testbed where no root is needed: what is refused, and ranks on one GPU."""
+"""`weft testbed` without root: refused requests, and ranks on one GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_GPU = '{"kind": "one-gpu", "hosts": 2}'
         (["run", "2x", "--style", "torhc", "--", "true"], 2, "did you mean 'torch'?"),
     ],
 )
-def test_refused(weft: Weft, words: list[str], code: int, message: str) -> None:
+def test_invalid_requests_are_refused(weft: Weft, words: list[str], code: int, message: str) -> None:
     done = weft("testbed", *words)
     assert done.returncode == code, done.stderr
     assert message in done.stderr and done.stderr.count("\n") == 1
@@ -40,10 +40,10 @@ def test_broken_description_names_the_file(weft: Weft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["run", "2x", "--", "true"], ["list"]])
-def test_without_root_one_sentence_says_so(tmp_path: Path, words: list[str]) -> None:
+def test_without_root_the_error_is_one_sentence(tmp_path: Path, words: list[str]) -> None:
     words = [weft_command(), "testbed", *words]
     if os.geteuid() == 0:
-        # A copy, since others may not be let into the folder of the build.
+        # Other users may not be able to read the build folder, so the test runs a copy.
         command = tmp_path / "weft"
         command.write_bytes(Path(words[0]).read_bytes())
         for path in (command, tmp_path, *tmp_path.parents[:2]):
@@ -67,14 +67,14 @@ def gpu(tmp_path: Path) -> Path:
 def test_ranks_on_one_gpu_need_the_service(weft: Weft, gpu: Path, tmp_path: Path) -> None:
     done = weft("testbed", "run", gpu, "--", "true", PATH="/usr/bin:/bin")
     if done.returncode == 0:
-        pytest.skip("this machine has the service")
+        pytest.skip("the MPS service runs on this machine")
     assert done.returncode == 4
     assert "nvidia-cuda-mps-control" in done.stderr and '"mps": false' in done.stderr
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> dict[str, str]:
-    """A stand-in for the service, first on PATH, that notes what it is asked."""
+    """A fake MPS service, first on PATH, that logs its requests."""
     tools = tmp_path / "tools"
     tools.mkdir()
     program = tools / "nvidia-cuda-mps-control"
@@ -98,7 +98,7 @@ def test_ranks_on_one_gpu_share_it(
     assert not Path(folder).parent.exists()
 
 
-def test_service_stops_also_if_the_run_is_killed(
+def test_service_also_stops_if_the_run_is_killed(
     gpu: Path, tmp_path: Path, service: dict[str, str]
 ) -> None:
     run = subprocess.Popen(

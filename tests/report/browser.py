@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of `weft report` in a real browser, with everything they say and ask for noted."""
+"""Opens pages of `weft report` in a real browser and collects console messages and requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHROMIUM = "/usr/bin/chromium"
 @contextmanager
 def browser() -> Iterator[Browser]:
     if not os.access(CHROMIUM, os.X_OK):
-        pytest.skip(f"{CHROMIUM} is not there: pages are not opened (make setup installs it)")
+        pytest.skip(f"{CHROMIUM} is not installed; run make setup")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
@@ -27,7 +27,7 @@ def browser() -> Iterator[Browser]:
 
 
 class OpenPage:
-    """A page that is open."""
+    """An open page. Requests to anything but the page itself are blocked."""
 
     def __init__(self, chromium: Browser, path: Path, fragment: str = "", **options: Any) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class OpenPage:
         self.page.goto(own + fragment)
 
     def wait_until(self, condition: str) -> None:
-        """As wait_for_function(), which the page's own security policy forbids."""
+        """Polls a JavaScript condition. The page's security policy forbids wait_for_function()."""
         deadline = time.monotonic() + 20
         while not self.page.evaluate(condition):
             assert time.monotonic() < deadline, condition
@@ -56,14 +56,14 @@ class OpenPage:
         self.page.context.close()
 
     def check(self) -> None:
-        """That it said nothing and asked for nothing but itself."""
+        """Fails if the page printed to the console or requested anything except itself."""
         assert self.complaints == []
         assert [url for url in self.requests if not url.startswith("file://")] == []
-        assert len(self.requests) == 1, "the page itself and nothing else"
+        assert len(self.requests) == 1, "the page requests only itself"
 
 
 class Report(OpenPage):
-    """A report of a job, with its timeline."""
+    """The open report of a job, with access to its timeline."""
 
     def __init__(self, chromium: Browser, path: Path, fragment: str = "", **options: Any) -> None:
         super().__init__(chromium, path, fragment, **options)
@@ -71,14 +71,14 @@ class Report(OpenPage):
         self.settle()
 
     def settle(self) -> None:
-        """Until what was asked for is on the canvas."""
+        """Waits until the canvas shows the current view."""
         self.page.evaluate(
             "weft.timeline.drawn.then(() => new Promise((done) =>"
             " requestAnimationFrame(() => requestAnimationFrame(done))))"
         )
 
     def timeline(self, expression: str) -> Any:
-        """Of JavaScript with `t` for the handle and `m` for its model."""
+        """The value of a JavaScript expression in which `t` is the timeline and `m` its model."""
         names = "const t = weft.timeline, m = t.model"
         found = self.page.evaluate(f"(() => {{ {names}; return {expression}; }})()")
         self.settle()
@@ -89,7 +89,7 @@ class Report(OpenPage):
         self.settle()
 
     def canvas(self) -> Any:
-        """Of the timeline, where the pointer can reach it."""
+        """The canvas of the timeline, scrolled to where the pointer can reach it."""
         self.page.locator(".timeline").evaluate("(e) => e.scrollIntoView({ behavior: 'instant' })")
         return self.page.locator("canvas.overlay")
 

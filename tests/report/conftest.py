@@ -20,7 +20,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def example_page(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the example, by the real command."""
+    """The report of the example, written by `weft report`."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     done = weft("report", EXAMPLE, "-o", path)
     assert done.returncode == 0, done.stderr
@@ -30,7 +30,7 @@ def example_page(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_report(chromium: Browser, example_page: Path) -> Iterator[Callable[..., Report]]:
-    """open_report(): the example; whatever a page complains about fails the test."""
+    """open_report(): opens the report of the example. A message on the console fails the test."""
     reports: list[Report] = []
 
     def opened(path: Path = example_page, fragment: str = "", **options: Any) -> Report:

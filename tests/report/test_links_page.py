@@ -61,8 +61,8 @@ def curves(page: OpenPage, section: str) -> int:
     return page.page.locator(f"#{section} .curve").count()
 
 
-def test_every_way_of_every_table_is_drawn(page: OpenPage) -> None:
-    """Alone and back to back of three tables, and two at once of one."""
+def test_every_table_has_a_curve_per_way_of_calling(page: OpenPage) -> None:
+    """Three tables have curves for single and back-to-back calls, one also for two at once."""
     for section in ("time", "bandwidth"):
         assert curves(page, section) == 7
         assert page.page.locator(f"#{section} .curve circle").count() == 7 * 6
@@ -83,7 +83,7 @@ def test_curves_rise_to_the_right(page: OpenPage) -> None:
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
 
 
-def test_reader_chooses_what_is_drawn(page: OpenPage) -> None:
+def test_curves_can_be_switched_off(page: OpenPage) -> None:
     page.page.get_by_label("broadcast, 3 ranks").uncheck()
     page.page.get_by_label("back to back").focus()
     page.page.keyboard.press("Space")
@@ -113,11 +113,11 @@ def test_slowest_pair_comes_first(page: OpenPage) -> None:
     assert lines[0].startswith("0 and 2") and lines[1].startswith("0 and 1")
 
 
-def test_names_stay_names(page: OpenPage) -> None:
+def test_markup_in_names_is_shown_as_text(page: OpenPage) -> None:
     assert HOSTILE in page.page.locator(".facts").first.inner_text()
 
 
-def test_the_example_gives_a_page(weft: Weft, chromium: Browser, tmp_path: Path) -> None:
+def test_a_table_without_pairs_gives_a_page(weft: Weft, chromium: Browser, tmp_path: Path) -> None:
     path = tmp_path / "links.html"
     done = weft("report", EXAMPLE / "allreduce-w4.json", "-o", path)
     assert done.returncode == 0, done.stderr
@@ -129,7 +129,7 @@ def test_the_example_gives_a_page(weft: Weft, chromium: Browser, tmp_path: Path)
     opened.check()
 
 
-def test_link_tables_take_no_questions(weft: Weft, tmp_path: Path) -> None:
+def test_what_ifs_are_refused_for_link_tables(weft: Weft, tmp_path: Path) -> None:
     table = EXAMPLE / "allreduce-w4.json"
     done = weft("report", table, "-o", tmp_path / "x.html", "--what-if", "comm=off")
     assert done.returncode == 2 and "--what-if" in done.stderr

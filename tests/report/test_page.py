@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `weft report` around its timeline: what it shows, and that it is true."""
+"""The page of `weft report` without its timeline: it shows what the other verbs compute."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JOBS = {
 
 @pytest.fixture(scope="session")
 def made(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """made(input, flag...): the page of a job; made once."""
+    """made(input, flag...): the page of a job. Equal requests share one page."""
     pages: dict[tuple[str, ...], Path] = {}
 
     def make(*words: str | Path) -> Path:
@@ -62,10 +62,10 @@ def answer(weft: Weft, verb: str, *words: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
-def twin(report: Report, caption: str) -> list[list[str]]:
-    """The rows of the table behind a picture, which is made when it is opened."""
+def table_rows(report: Report, caption: str) -> list[list[str]]:
+    """The rows of the table of a picture. The page makes the table when it is opened."""
     report.page.evaluate(
-        "document.querySelectorAll('details.twin').forEach((d) => { d.open = true; })"
+        "document.querySelectorAll('details.data-table').forEach((d) => { d.open = true; })"
     )
     table = report.page.locator("table", has=report.page.locator("caption", has_text=caption))
     table.first.wait_for()
@@ -84,12 +84,12 @@ def near(value: float) -> Any:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_every_job_gives_a_whole_page(open_report: Open, made: Made, name: str) -> None:
+def test_every_job_gives_a_page_with_all_sections(open_report: Open, made: Made, name: str) -> None:
     path = made(job_of(name))
     assert path.stat().st_size <= 15_000_000
     report = open_report(path)
     ids = report.page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
-    # The op timeline is of a pipeline.
+    # The op timeline was recorded from a pipeline, so its report has one more section.
     timeline = SECTIONS.index("timeline") + 1
     extra = ["pipeline"] if name == "op timeline" else []
     assert ids == SECTIONS[:timeline] + extra + SECTIONS[timeline:]
@@ -98,7 +98,7 @@ def test_every_job_gives_a_whole_page(open_report: Open, made: Made, name: str) 
         "[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))"
     )
     assert levels[0] == 1
-    assert all(b <= a + 1 for a, b in zip(levels, levels[1:])), "no level is skipped"
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:])), "no level of headings is skipped"
     assert report.page.locator(".verdict .sentence").inner_text().startswith("Step ")
     unnamed = report.page.evaluate(
         "[...document.querySelectorAll('[role=img],[role=application]')]"
@@ -108,13 +108,13 @@ def test_every_job_gives_a_whole_page(open_report: Open, made: Made, name: str) 
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_tables_show_what_diagnose_tells(weft: Weft, open_report: Open, made: Made, name: str) -> None:
+def test_tables_agree_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
     told = answer(weft, "diagnose", job)
     report = open_report(made(job))
     assert report.page.locator(".verdict .sentence").text_content() == told["verdict"]
-    steps = twin(report, "step time, ms")
-    causes = twin(report, "time by cause")
+    steps = table_rows(report, "step time, ms")
+    causes = table_rows(report, "time by cause")
     assert len(steps) == len(causes) == len(told["ranks"])
     for row, parts, rank in zip(steps, causes, told["ranks"]):
         assert int(row[0]) == int(parts[0]) == rank["rank"]
@@ -124,17 +124,17 @@ def test_tables_show_what_diagnose_tells(weft: Weft, open_report: Open, made: Ma
                  "host_launch", "idle"]  # fmt: skip
         expected = [waiting if c == "waiting" else rank["causes"].get(c, 0) for c in names]
         assert list(map(ms, parts[1:9])) == near_all([*expected, rank["step_ms"]])
-    path = {row[0]: ms(row[1]) for row in twin(report, "critical path")}
+    path = {row[0]: ms(row[1]) for row in table_rows(report, "critical path")}
     summary = told["critical_path_summary"]
     for entry in summary["by_rank"]:
         assert path["no rank" if entry["rank"] is None else f"rank {entry['rank']}"] == near(
             entry["ms"]
         )
     if any(rank["communication_ms"] for rank in told["ranks"]):
-        for row, rank in zip(twin(report, "communication, ms"), told["ranks"]):
+        for row, rank in zip(table_rows(report, "communication, ms"), told["ranks"]):
             assert ms(row[1]) == near(rank["communication_ms"])
             assert ms(row[2]) == near(rank["hidden_ms"])
-    for row, finding in zip(twin(report, "findings"), told["findings"]) if told["findings"] else []:
+    for row, finding in zip(table_rows(report, "findings"), told["findings"]) if told["findings"] else []:
         assert ms(row[4]) == near(finding["gain_ms"])
         assert ms(row[5]) == near(finding["time_ms"])
 
@@ -144,15 +144,15 @@ def near_all(values: list[float]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["example", "tensor parallel", "pipelined embedding"])
-def test_lateness_is_that_of_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
+def test_lateness_agrees_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
     told = answer(weft, "diagnose", job)
     report = open_report(made(job))
-    for row, rank in zip(twin(report, "lateness by rank"), told["ranks"]):
+    for row, rank in zip(table_rows(report, "lateness by rank"), told["ranks"]):
         late = rank["lateness"]
         assert row[:3] == [str(rank["rank"]), str(late["collectives"]), str(late["last"])]
         assert ms(row[3]) == near(late["made_wait_ms"])
-    shown = twin(report, "collectives, largest skew first")
+    shown = table_rows(report, "collectives, largest skew first")
     by_skew = sorted(told["collectives"], key=lambda c: -float(c["skew_ms"]))
     assert len(shown) == min(200, len(by_skew))
     for row, collective in zip(shown, by_skew):
@@ -160,20 +160,20 @@ def test_lateness_is_that_of_diagnose(weft: Weft, open_report: Open, made: Made,
 
 
 @pytest.mark.parametrize("name", ["example", "allocator events"])
-def test_memory_peaks_are_those_of_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
+def test_memory_peaks_agree_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
     told = answer(weft, "diagnose", job)
     report = open_report(made(job))
-    rows = twin(report, "peaks of each rank")
+    rows = table_rows(report, "peaks of each rank")
     known = [rank for rank in told["ranks"] if rank["memory_peak"]]
     assert [int(row[2]) for row in rows] == [rank["memory_peak"]["bytes"] for rank in known]
     assert "GB" in report.page.locator("#memory svg").get_attribute("aria-label")  # type: ignore[operator]
 
 
-def test_before_and_after_is_that_of_replay(weft: Weft, open_report: Open, made: Made) -> None:
+def test_steps_before_and_after_agree_with_weft_replay(weft: Weft, open_report: Open, made: Made) -> None:
     told = answer(weft, "replay", EXAMPLE, "--links", LINKS)
     report = open_report(made(EXAMPLE, "--links", LINKS))
-    rows = {row[0]: row for row in twin(report, "steps before and after")}
+    rows = {row[0]: row for row in table_rows(report, "steps before and after")}
     assert ms(rows["baseline"][1]) == near(told["baseline_step_ms"])
     assert ms(rows["as recorded"][1]) == near(told["recorded_step_ms"])
     parts = told["breakdown"]["baseline"]
@@ -185,10 +185,10 @@ def test_before_and_after_is_that_of_replay(weft: Weft, open_report: Open, made:
         assert list(map(ms, row[1:4])) == near_all(
             [each["predicted_step_ms"], each["low_ms"], each["high_ms"]]
         )
-    assert report.page.locator(".choice b").count() == 1, "one choice is the best"
+    assert report.page.locator(".choice b").count() == 1, "exactly one what-if is marked as best"
 
 
-def test_another_what_if_gives_other_bars(open_report: Open, made: Made) -> None:
+def test_choosing_a_what_if_changes_the_bars(open_report: Open, made: Made) -> None:
     report = open_report(made(EXAMPLE, "--links", LINKS))
     shown = report.page.locator(".comparison")
     report.page.get_by_text("comm=off", exact=True).click()
@@ -198,13 +198,13 @@ def test_another_what_if_gives_other_bars(open_report: Open, made: Made) -> None
     assert shown.inner_text() != before
     assert shown.inner_text().startswith("compute=1.5x")
     report.page.keyboard.press("ArrowUp")
-    assert shown.inner_text().startswith("stragglers=off"), "the arrow keys choose as well"
+    assert shown.inner_text().startswith("stragglers=off"), "arrow keys also choose a what-if"
 
 
-def test_asked_what_ifs_come_first_alone_and_together(weft: Weft, open_report: Open, made: Made) -> None:
+def test_requested_what_ifs_come_first_alone_and_together(weft: Weft, open_report: Open, made: Made) -> None:
     asked = ["--what-if", "compute=2x", "--what-if", "comm=off"]
     report = open_report(made(EXAMPLE, *asked))
-    rows = {row[0]: row for row in twin(report, "steps before and after")}
+    rows = {row[0]: row for row in table_rows(report, "steps before and after")}
     together = answer(weft, "replay", EXAMPLE, *asked)["predicted_step_ms"]
     assert ms(rows["compute=2x comm=off"][1]) == near(together)
     assert report.page.locator(".comparison h3").inner_text() == "compute=2x"
@@ -221,12 +221,12 @@ def test_a_click_on_a_finding_shows_it_in_the_timeline(open_report: Open) -> Non
     assert span >= 0, "the op that costs most is selected"
     assert view["start"] <= report.timeline(f"m.spans.start[{span}]")
     assert report.timeline(f"m.spans.end[{span}]") <= view["end"]
-    report.page.wait_for_timeout(1000)  # it scrolls there
+    report.page.wait_for_timeout(1000)  # the page scrolls smoothly
     box = report.page.locator(".timeline canvas.overlay").bounding_box()
     assert box and 0 <= box["y"] < 600
 
 
-def test_the_heat_map_reads_out_and_jumps(open_report: Open) -> None:
+def test_the_heat_map_describes_cells_and_opens_them_in_the_timeline(open_report: Open) -> None:
     report = open_report()
     canvas = report.page.locator(".heat-map canvas")
     canvas.focus()
@@ -243,7 +243,7 @@ def test_the_heat_map_reads_out_and_jumps(open_report: Open) -> None:
     assert report.view_size() < whole
 
 
-def test_colours_follow_the_system_until_one_is_chosen(open_report: Open) -> None:
+def test_colours_follow_the_system_until_a_theme_is_chosen(open_report: Open) -> None:
     report = open_report(color_scheme="dark")
     theme = "document.documentElement.dataset.theme"
     assert report.page.evaluate(theme) == "dark"
@@ -252,7 +252,7 @@ def test_colours_follow_the_system_until_one_is_chosen(open_report: Open) -> Non
     assert report.page.evaluate(theme) == "light"
     assert report.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
     stored = report.page.evaluate("localStorage.getItem('weft-theme')")
-    assert stored == "light", "and it is remembered"
+    assert stored == "light", "the choice is remembered"
 
 
 def test_the_keyboard_reaches_everything(open_report: Open) -> None:
@@ -284,7 +284,7 @@ def test_many_ranks_are_folded(open_report: Open, weft: Weft, job: Callable[...,
     labels = report.page.locator("#breakdown .stacks").first.locator(".stack-label").all_inner_texts()
     assert len(labels) <= 33
     assert re.fullmatch(r"\d+ others, mean", labels[-1])
-    assert len(twin(report, "time by cause")) == 64, "the table has them all"
+    assert len(table_rows(report, "time by cause")) == 64, "the table has a row per rank"
 
 
 def test_copied_commands_run(weft: Weft, open_report: Open) -> None:
@@ -299,7 +299,7 @@ def test_copied_commands_run(weft: Weft, open_report: Open) -> None:
 
 
 def test_a_notebook_can_hold_the_page(chromium: Browser, example_page: Path, tmp_path: Path) -> None:
-    """As Report._repr_html_ of the Python package does it."""
+    """Notebooks show the page in the frame that Report._repr_html_ of the Python package makes."""
     content = html.escape(example_page.read_text(), quote=True)
     notebook = tmp_path / "notebook.html"
     notebook.write_text(
@@ -322,7 +322,7 @@ def test_a_notebook_can_hold_the_page(chromium: Browser, example_page: Path, tmp
     page.close()
 
 
-def test_what_cannot_be_answered_is_refused(weft: Weft, tmp_path: Path) -> None:
+def test_impossible_requests_are_refused(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     done = weft("report", EXAMPLE, "-o", path, "--what-if", "network.speed=2x")
     assert done.returncode == 2 and "network.bandwidth" in done.stderr

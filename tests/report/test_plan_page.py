@@ -20,7 +20,7 @@ HOSTILE = "</script><b>plan"
 
 @pytest.fixture(scope="module")
 def plans(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Ours and GPipe's, of one model with an odd name."""
+    """Two plans for one model: Weft's and GPipe's. The name of the model contains markup."""
     folder = tmp_path_factory.mktemp("plans")
     profile = json.loads((EXAMPLES / "gpt8l.json").read_text())
     profile["name"] = HOSTILE
@@ -47,7 +47,7 @@ def page(weft: Weft, chromium: Browser, plans: list[Path]) -> Iterator[OpenPage]
 
 
 def widths(page: OpenPage) -> list[float]:
-    """Of the shaded bars: what a step takes."""
+    """The widths of the shaded bars, which show the length of the step."""
     return [
         float(width)
         for width in page.page.locator(".gantt-idle").evaluate_all(
@@ -56,7 +56,7 @@ def widths(page: OpenPage) -> list[float]:
     ]
 
 
-def test_two_schedules_stand_on_one_scale(page: OpenPage, plans: list[Path]) -> None:
+def test_two_schedules_have_the_same_scale(page: OpenPage, plans: list[Path]) -> None:
     ours, gpipe = (json.loads(plan.read_text()) for plan in plans)
     shown = widths(page)
     assert len(shown) == len(ours["orders"]) + len(gpipe["orders"])
@@ -76,7 +76,7 @@ def test_every_op_is_in_the_table_behind_the_picture(page: OpenPage, plans: list
     assert max(ends) <= json.loads(plans[0].read_text())["step_ms"] + 0.001
 
 
-def test_sections_are_in_order_and_names_stay_names(page: OpenPage) -> None:
+def test_sections_are_in_order_and_names_are_text(page: OpenPage) -> None:
     assert page.page.locator("main > section").evaluate_all("(s) => s.map((e) => e.id)") == [
         "schedule", "stages", "use",
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def test_sections_are_in_order_and_names_stay_names(page: OpenPage) -> None:
     assert page.page.locator("svg.gantt").first.get_attribute("aria-label")
 
 
-def test_what_is_no_plan_is_refused(weft: Weft, plans: list[Path], tmp_path: Path) -> None:
+def test_invalid_plans_and_flags_are_refused(weft: Weft, plans: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "x.html"
     done = weft("report", plans[0], "-o", out, "--what-if", "comm=off")
     assert done.returncode == 2 and "--what-if" in done.stderr
@@ -97,7 +97,7 @@ def test_what_is_no_plan_is_refused(weft: Weft, plans: list[Path], tmp_path: Pat
     assert not out.exists()
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="no shared recordings beside this checkout")
+@pytest.mark.skipif(not RECORDED.exists(), reason="the shared recordings are not beside this checkout")
 def test_a_recorded_pipeline_shows_its_schedule(
     weft: Weft, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -114,5 +114,5 @@ def test_a_recorded_pipeline_shows_its_schedule(
     report.check()
 
 
-def test_other_jobs_have_no_such_section(example_page: Path) -> None:
+def test_other_jobs_have_no_pipeline_section(example_page: Path) -> None:
     assert '"schedules":[]' in example_page.read_text()

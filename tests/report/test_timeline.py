@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timeline of `weft report`, used as people use it."""
+"""The timeline of `weft report`, driven by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import EXAMPLE, Weft, trace_text
 from tests.report.browser import Report
 
 Open = Callable[..., Report]
-# A kernel in the middle of the recording: long enough to be clicked on when zoomed to.
+# JavaScript that finds a kernel in the middle of the recording, long enough to be clicked on.
 KERNEL = (
     "m.launches.work.find((s) => m.spans.start[s] > 1.5e8"
     " && m.spans.end[s] - m.spans.start[s] > 2e5)"
@@ -22,7 +22,7 @@ KERNEL = (
 ODD_FRAGMENTS = ["#t=5_2", "#t=x&span=y", "#t=0_1e9", "#findings", "#t=0_10&span=99999999"]
 
 
-def test_page_opens_without_a_word_and_without_a_network(open_report: Open) -> None:
+def test_page_opens_without_console_messages_and_without_network(open_report: Open) -> None:
     report = open_report()
     assert report.page.title() == "Weft report: resnet50-w4"
     assert report.timeline("m.ranks.length") == 4
@@ -70,7 +70,7 @@ def test_click_beside_all_spans_selects_nothing(open_report: Open) -> None:
 
 
 def test_what_is_drawn_is_where_it_can_be_clicked(open_report: Open) -> None:
-    """Pixels are written by other code than the code that finds the span under the pointer."""
+    """Drawing and hit testing are separate code, so the test compares pixels with boxOf()."""
     report = open_report(device_scale_factor=1)
     span = report.timeline(KERNEL)
     report.timeline(f"t.zoomTo(m.spans.start[{span}] - 1e6, m.spans.end[{span}] + 1e6)")
@@ -82,7 +82,7 @@ def test_what_is_drawn_is_where_it_can_be_clicked(open_report: Open) -> None:
     )
     colours = [tuple(column[at : at + 3]) for at in range(0, len(column), 4)]
     assert colours[0] != colours[1] and colours[-1] != colours[-2]
-    assert len(set(colours[1:3] + colours[-3:-1])) == 1, "one colour but for the text in the middle"
+    assert len(set(colours[1:3] + colours[-3:-1])) == 1, "one colour beside the text"
 
 
 def test_keys_zoom_and_move(open_report: Open) -> None:
@@ -105,7 +105,7 @@ def test_keys_zoom_and_move(open_report: Open) -> None:
     assert report.view_size() == pytest.approx(whole)
 
 
-def test_fit_measure_and_forget(open_report: Open) -> None:
+def test_keys_fit_measure_and_deselect(open_report: Open) -> None:
     report = open_report()
     span = report.timeline(KERNEL)
     report.timeline(f"t.select({span})")
@@ -183,7 +183,7 @@ def test_search_counts_and_walks_through_hits(open_report: Open) -> None:
     assert report.timeline("t.selected()") == first
 
 
-def test_panel_of_a_collective_shows_when_every_member_came(open_report: Open) -> None:
+def test_panel_of_a_collective_shows_when_every_member_arrived(open_report: Open) -> None:
     report = open_report()
     members = report.timeline("m.collectives[10].members")
     assert len(members) == 4
@@ -196,7 +196,7 @@ def test_panel_of_a_collective_shows_when_every_member_came(open_report: Open) -
     assert report.timeline("t.selected()") == members[0]
 
 
-def test_ranks_fold_and_alike_ones_are_folded_at_first(open_report: Open) -> None:
+def test_ranks_can_be_folded_and_similar_ones_start_folded(open_report: Open) -> None:
     report = open_report()
     alike = report.timeline("m.ranks.findIndex((rank, i) => rank.like !== i)")
     assert alike > 0
@@ -213,10 +213,10 @@ def test_ranks_fold_and_alike_ones_are_folded_at_first(open_report: Open) -> Non
     report.settle()
     assert report.timeline(f"t.boxOf({hidden})") is None
     report.timeline(f"t.select({hidden})")
-    assert report.timeline(f"t.boxOf({hidden})") is not None, "what is selected is shown"
+    assert report.timeline(f"t.boxOf({hidden})") is not None, "the rank of the selected span is unfolded"
 
 
-def test_address_keeps_the_view(open_report: Open) -> None:
+def test_address_bar_keeps_the_view(open_report: Open) -> None:
     report = open_report()
     report.timeline(f"t.select({KERNEL})")
     report.timeline("t.search('gemm')")
@@ -230,13 +230,13 @@ def test_address_keeps_the_view(open_report: Open) -> None:
 
 
 @pytest.mark.parametrize("fragment", ODD_FRAGMENTS)
-def test_odd_addresses_do_no_harm(open_report: Open, fragment: str) -> None:
+def test_invalid_fragments_of_the_address_are_ignored(open_report: Open, fragment: str) -> None:
     report = open_report(fragment=fragment)
     assert report.view_size() > 0
     assert report.timeline("t.selected()") == -1
 
 
-def test_tab_goes_through_the_tools_to_the_canvas_and_the_table(open_report: Open) -> None:
+def test_tab_key_reaches_tools_canvas_and_table(open_report: Open) -> None:
     report = open_report()
     order = []
     report.page.locator("#breakdown summary").last.focus()
@@ -254,19 +254,19 @@ def test_tab_goes_through_the_tools_to_the_canvas_and_the_table(open_report: Ope
     assert "The visible window as a table" in order
 
 
-def test_canvas_names_itself_and_has_a_twin_in_words(open_report: Open) -> None:
+def test_canvas_has_a_label_and_a_table_with_the_same_content(open_report: Open) -> None:
     report = open_report()
     assert report.canvas().get_attribute("role") == "application"
     assert "table" in (report.canvas().get_attribute("aria-label") or "")
     report.timeline("t.zoomTo(1e8, 1.2e8)")
     report.page.get_by_text("The visible window as a table").click()
-    rows = report.page.locator("table.twin tbody tr")
+    rows = report.page.locator("table.data-table tbody tr")
     rows.first.wait_for()
     cells = rows.first.locator("td").all_inner_texts()
     assert len(cells) == 6
-    # The longest thing in any window of 20 ms fills all of it.
+    # Spans are sorted by length; in every window of 20 ms some span fills the whole window.
     assert cells[5] == "100.0 %"
-    assert "100.0 ms" in report.page.locator("table.twin caption").inner_text()
+    assert "100.0 ms" in report.page.locator("table.data-table caption").inner_text()
 
 
 def test_help_lists_the_keys(open_report: Open) -> None:
@@ -313,7 +313,7 @@ def test_names_from_traces_stay_text(open_report: Open, weft: Weft, job: Callabl
     assert report.page.locator("img").count() == 0
 
 
-def test_where_to_write_must_be_told(weft: Weft) -> None:
+def test_missing_output_file_is_refused(weft: Weft) -> None:
     done = weft("report", EXAMPLE)
     assert done.returncode == 2
     assert "-o FILE is missing" in done.stderr
@@ -379,7 +379,7 @@ def test_critical_path_goes_forward_on_lanes_that_exist(open_report: Open) -> No
     assert report.timeline("m.path.spans.length") > 50
 
 
-def test_strip_of_the_whole_recording_leads_anywhere(open_report: Open) -> None:
+def test_overview_strip_moves_the_view(open_report: Open) -> None:
     report = open_report()
     length = report.timeline("m.length")
     report.timeline("t.zoomTo(0, 1e7)")

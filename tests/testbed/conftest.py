@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real clusters, for tests that run as root."""
+"""Fixtures that make real clusters. They need root."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def namespaces() -> set[str]:
 
 
 def left_behind(cluster: str) -> list[str]:
-    """Whatever of a cluster is still on the machine. Clusters of others may be up meanwhile."""
+    """Namespaces, files and mounts of a cluster that still exist. Other clusters may be up at the
+    same time, so only names of this cluster count."""
     mark = f".{cluster}"
     found = [name for name in namespaces() if mark in name]
     for folder in ("/run/weft-testbed", "/sys/fs/cgroup/cpu/weft-testbed"):
@@ -40,7 +41,7 @@ def missing() -> str:
     probe = ["ip", "netns", "exec", "weft-testbed.probe", "true"]
     made = subprocess.run(["ip", "netns", "add", probe[3]], capture_output=True, text=True)
     if made.returncode != 0:
-        return f"network namespaces cannot be made here: {made.stderr.strip()}"
+        return f"network namespaces cannot be created: {made.stderr.strip()}"
     subprocess.run(["ip", "netns", "del", probe[3]], check=True)
     return ""
 
@@ -52,7 +53,7 @@ def needs_root() -> None:
 
 
 class Clusters:
-    """weft testbed, with clusters of a name that no other test run uses."""
+    """Runs `weft testbed` with a cluster name that no other test run uses."""
 
     def __init__(self, folder: Path) -> None:
         self.name = f"test-{os.getpid()}"
@@ -83,4 +84,4 @@ def testbed(tmp_path: Path) -> Iterator[Clusters]:
     left = left_behind(clusters.name)
     if left:
         clusters("down", clusters.name)
-    assert not left, "a test must take down what it brings up"
+    assert not left, "a test must take down its clusters"

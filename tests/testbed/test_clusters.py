@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are really there: they reach each other at the asked rate, have names and clocks."""
+"""Real hosts of `weft testbed`: names, rates of links, slow hosts, clocks, and cleaning up."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def measured_mbit(testbed: Clusters, rate: str, megabytes: int, *flags: str) -> 
 
 
 @pytest.mark.parametrize(("rate", "mbit"), [("100mbit", 100), ("1gbit", 1000)])
-def test_links_have_the_asked_rate(testbed: Clusters, rate: str, mbit: int) -> None:
+def test_links_have_the_requested_rate(testbed: Clusters, rate: str, mbit: int) -> None:
     assert measured_mbit(testbed, rate, mbit // 20) == pytest.approx(mbit, rel=0.15)
 
 
 @pytest.mark.parametrize("host", ["host0", "host1"])
-def test_slow_link_of_either_end_decides(testbed: Clusters, host: str) -> None:
+def test_the_slower_end_of_a_link_limits_its_rate(testbed: Clusters, host: str) -> None:
     mbit = measured_mbit(testbed, "1gbit", 10, "--rate", f"{host}=200mbit")
     assert mbit == pytest.approx(200, rel=0.15)
 
@@ -62,11 +62,11 @@ print(open("/proc/self/cgroup").read())
 
 
 def test_slow_host_takes_longer(testbed: Clusters) -> None:
-    """How fast the other one is cannot be told on a machine that does other things as well."""
+    """Only the slow host is timed: the speed of the other one depends on other load."""
     words = ["--", sys.executable, "-c", CPU_SECONDS]
     done = testbed("run", testbed.file, "--slow", "host1=0.25", *words)
     assert done.returncode == 0, done.stderr
-    assert float(lines(done.stdout, "r1")[0]) > 0.4 / 0.25 * 0.8, "a quarter of the time of a core"
+    assert float(lines(done.stdout, "r1")[0]) > 0.4 / 0.25 * 0.8, "the host gets a quarter of a core"
     limited = [any(line.endswith("/host1") for line in lines(done.stdout, label)) for label in ("r0", "r1")]
     assert limited == [False, True]
 
@@ -84,7 +84,7 @@ FAKETIME = any(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 
 
 @pytest.mark.skipif(not FAKETIME, reason="libfaketime is not installed")
-def test_clocks_are_skewed_and_durations_true(testbed: Clusters) -> None:
+def test_clocks_are_skewed_but_durations_are_correct(testbed: Clusters) -> None:
     program = "import time; time.sleep(0.2); print(time.time(), time.monotonic())"
     words = [sys.executable, "-c", program]
     done = testbed("run", testbed.file, "--skew", "host1=-90s,50ppm", "--", *words)
@@ -96,8 +96,8 @@ def test_clocks_are_skewed_and_durations_true(testbed: Clusters) -> None:
 
 
 @pytest.mark.skipif(not FAKETIME, reason="libfaketime is not installed")
-def test_what_is_preloaded_stays_so(testbed: Clusters) -> None:
-    """As when the run is recorded."""
+def test_preloaded_libraries_stay_preloaded(testbed: Clusters) -> None:
+    """`weft record` preloads its probes, so the testbed must add its own library to LD_PRELOAD."""
     other = next(Path("/usr/lib").glob("*/libz.so.1"))
     done = testbed(
         "run", testbed.file, "--skew", "+1s", "--", "sh", "-c", "echo $LD_PRELOAD",
@@ -107,7 +107,7 @@ def test_what_is_preloaded_stays_so(testbed: Clusters) -> None:
     assert re.fullmatch(rf"{other}:\S*/libweft-sleep.so:\S*/libfaketimeMT.so.1", lines(done.stdout, "r0")[0])
 
 
-def test_memory_of_hosts_is_their_own(testbed: Clusters) -> None:
+def test_each_host_has_its_own_shared_memory(testbed: Clusters) -> None:
     script = "touch /dev/shm/of-$(hostname); sleep 0.3; ls /dev/shm"
     done = testbed("run", testbed.file, "--per-host", "2", "--", "sh", "-c", script)
     assert lines(done.stdout, "r1") == ["of-host0"]
@@ -115,7 +115,7 @@ def test_memory_of_hosts_is_their_own(testbed: Clusters) -> None:
     assert not Path("/dev/shm/of-host0").exists()
 
 
-def test_cluster_that_is_up_serves_many_runs(testbed: Clusters) -> None:
+def test_a_cluster_that_is_up_can_be_used_by_many_runs(testbed: Clusters) -> None:
     testbed.describe('{"hosts": 2, "rate": "1gbit"}')
     try:
         assert testbed("up", testbed.file).returncode == 0
@@ -128,7 +128,7 @@ def test_cluster_that_is_up_serves_many_runs(testbed: Clusters) -> None:
         changed = testbed("run", testbed.file, "--rate", "100mbit", "--", "tc", "qdisc", "show")
         assert "rate 100Mbit" in lines(changed.stdout, "r0")[-1]
         after = testbed("enter", testbed.name, "host1", "--", "tc", "qdisc", "show", "dev", "eth0")
-        assert "rate 1Gbit" in after.stdout, "what was changed for a run is as before"
+        assert "rate 1Gbit" in after.stdout, "the rate of the link is restored after the run"
         testbed.describe('{"hosts": 3}')
         done = testbed("run", testbed.file, "--", "true")
         assert done.returncode == 2 and "a different description" in done.stderr
@@ -137,7 +137,7 @@ def test_cluster_that_is_up_serves_many_runs(testbed: Clusters) -> None:
     assert testbed("down", testbed.name).returncode == 3
 
 
-def test_root_that_may_not_make_networks_is_told_so(testbed: Clusters) -> None:
+def test_root_without_the_right_to_make_networks_gets_a_clear_error(testbed: Clusters) -> None:
     words = ["setpriv", "--bounding-set=-net_admin", weft_command(), "testbed", "up"]
     done = subprocess.run([*words, str(testbed.file)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 4
@@ -145,7 +145,7 @@ def test_root_that_may_not_make_networks_is_told_so(testbed: Clusters) -> None:
     assert left_behind(testbed.name) == []
 
 
-def test_two_runs_at_once_do_not_meet(testbed: Clusters) -> None:
+def test_two_runs_at_once_are_isolated(testbed: Clusters) -> None:
     script = "ping -c 1 -W 2 host1 >/dev/null; sleep 0.5; ip -br addr show dev eth0"
     started = [testbed.start("run", testbed.file, "--", "sh", "-c", script) for _ in range(2)]
     for process in started:
@@ -162,7 +162,7 @@ def test_run_on_a_cluster_in_use_is_refused(testbed: Clusters) -> None:
         done = testbed("run", testbed.file, "--", "true")
         assert done.returncode == 2 and "in use" in done.stderr
     finally:
-        # Taking it down ends what runs on it.
+        # `weft testbed down` kills the processes of the cluster.
         assert testbed("down", testbed.file).returncode == 0
         holder.communicate(timeout=60)
     assert holder.returncode == 128 + 9
@@ -180,7 +180,7 @@ def test_mpi_ranks_run_on_their_hosts(testbed: Clusters) -> None:
     assert testbed(*words, FAIL="1").returncode == 3
 
 
-def test_services_end_when_the_work_is_done(testbed: Clusters) -> None:
+def test_services_are_stopped_when_the_workers_are_done(testbed: Clusters) -> None:
     script = 'echo $DMLC_ROLE; [ $DMLC_ROLE = worker ] || sleep 600'
     done = testbed(
         "run", testbed.file, "--style", "ps", "--servers", "1", "--grace", "1", "--", "sh", "-c", script
@@ -208,8 +208,8 @@ def test_nothing_is_left_behind(testbed: Clusters, stop: Stop, status: int) -> N
     run.communicate(timeout=20)
     assert run.returncode == status
     running = subprocess.run(["pgrep", "-f", f"sleep {mark}"], capture_output=True, text=True)
-    assert running.stdout == "", "processes go with the run, however it ends"
+    assert running.stdout == "", "the processes of a run end with it, however it ends"
     if status < 0:
-        assert left_behind(testbed.name), "killed, it could not clear up"
-        assert testbed("list").returncode == 0
+        assert left_behind(testbed.name), "a killed run cannot clean up"
+        assert testbed("list").returncode == 0  # removes the remains of killed runs
     assert left_behind(testbed.name) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of testbed/jobs, on hosts of their own: alone, and recorded without a change to them."""
+"""The jobs of testbed/jobs on hosts of the testbed, unrecorded and under `weft record`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ def step_times(output: str) -> list[float]:
     return found
 
 
-def test_torch_job_tells_the_time_of_every_step(testbed: Clusters) -> None:
+def test_torch_job_prints_the_time_of_every_step(testbed: Clusters) -> None:
     testbed.describe('{"hosts": 2, "rate": "1gbit"}')
     words = ["--steps", "3", "--emulate", "10,30", "--bucket-mb", "5"]
     done = testbed("run", testbed.file, "--", python_of("torch"), JOBS / "torch_ddp.py", *words)
     assert done.returncode == 0, done.stderr
     steps = step_times(done.stdout)
     assert len(steps) == 3
-    # Each host sends its 25 MB once; the first step may use what the link has saved up.
+    # Each host sends 25 MB per step. The shaper of the link allows a burst after idle time, so the
+    # first step may be a little faster.
     assert min(steps) > 25.1 * 8 * 0.9
 
 
 def recorded(testbed: Clusters, weft: Weft, folder: Path, *words: str | Path) -> Any:
-    """What weft info says of a job of eight steps, on two hosts with different clocks."""
+    """Records a job of eight steps on two hosts with different clocks; the result of weft info."""
     testbed.describe('{"hosts": 2, "rate": "1gbit"}')
     run = [weft_command(), "testbed", "run", testbed.file, "--skew", "host1=+50ms", *words]
     done = record(folder, [*run, "--steps", "8"], "--steps", "4..6")
@@ -73,7 +74,7 @@ def test_mxnet_job_is_recorded_with_its_servers(
     assert names == ["r0.mxnet.json", "r1.mxnet.json"]
     for server in ("server0", "server1"):
         assert (tmp_path / f"{server}.mxnet.json").exists()
-    # What servers sent and got ties the clocks of workers, of which one is 50 ms ahead.
+    # Messages to and from the servers align the clocks of the workers. One clock is 50 ms ahead.
     assert {process["role"] for process in run["bystanders"]} == {"server"}
     hosts = [rank["host"] for rank in run["ranks"]]
     clock = json.loads(weft("replay", "--json", tmp_path).stdout)["ranks"][1]["clock"]
@@ -85,8 +86,8 @@ def test_mxnet_job_is_recorded_with_its_servers(
 def test_tensorflow_servers_exchange_tensors_with_their_workers(
     testbed: Clusters, weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Sizes are those of buffers, which TensorFlow records with oneDNN's allocator alone; by itself
-    # it takes that on processors of some kinds.
+    # Sizes of tensors come from buffer sizes. TensorFlow records these only with the allocator of
+    # oneDNN, which it uses by default on some processors only.
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
     style = ["--style", "tensorflow", "--servers", "1"]
     command: list[str | Path] = [python_of("tensorflow"), JOBS / "tf_ps.py", *SMALL]
@@ -94,7 +95,7 @@ def test_tensorflow_servers_exchange_tensors_with_their_workers(
     near, far = run["ranks"]
     assert (near["host"], far["host"]) == ("host0", "host1")
     (exchanges,) = [entry for entry in far["collectives"] if entry["name"] == "pushpull"]
-    # Of each of three steps: two tensors there, two back, and word that all is done.
+    # Each of the three steps has two tensors in each direction and one message that ends the step.
     assert exchanges["count"] >= 15 and exchanges["with_size"] >= 12
     assert all(entry["name"] == "barrier" for entry in near["collectives"])
     asked = weft("replay", "--json", tmp_path, "--what-if", "network.bandwidth=0.5x")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 sends so many megabytes to rank 0, which tells the Mbit/s at which they came."""
+"""Measures a link: rank 1 sends megabytes to rank 0, which prints the rate in Mbit/s.
+
+Usage: transfer.py MEGABYTES
+"""
 
 import os
 import socket
@@ -12,7 +15,7 @@ if os.environ["RANK"] == "0":
     with socket.create_server(address) as server:
         connection, _ = server.accept()
     received = len(connection.recv(1 << 16))
-    # The first moments are faster: the link has saved up for them.
+    # The first quarter is not measured: after idle time, the shaper of the link allows a burst.
     begin, counted = time.monotonic(), 0
     while piece := connection.recv(1 << 20):
         counted += len(piece)

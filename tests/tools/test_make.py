@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make build` makes all that the command needs beside it."""
+"""`make build` builds the command and all files that it needs at run time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def commands(*targets: str) -> str:
     ).stdout  # fmt: skip
 
 
-def test_make_build_makes_every_part_that_can_be_made() -> None:
+def test_make_build_builds_every_part_that_this_machine_can_build() -> None:
     if not (BUILD / "build.ninja").exists():
-        pytest.skip("the command under test does not lie in a build folder")
+        pytest.skip("WEFT_COMMAND is not in a build folder")
     plan = subprocess.run(
         ["make", "-n", "build"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

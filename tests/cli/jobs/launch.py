@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts one command several times, each with variables of its own, as a launcher does.
+"""Starts one command several times, each with its own environment variables, like a launcher.
 
     launch.py '[{"RANK": "0"}, {"RANK": "1"}]' COMMAND...
 
-Processes whose variables hold SERVES are ended once the others are done. The status is the first that
-is not 0.
+Processes with the variable SERVES are terminated when the others have ended. The exit status is the
+first one that is not 0.
 """
 
 from __future__ import annotations

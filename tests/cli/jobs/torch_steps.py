@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training job that knows nothing of Weft. Prints its loss, so that a change would show."""
+"""A small training job that does not use Weft. It prints its loss, so that tests can compare it."""
 
 from __future__ import annotations
 
