@@ -122,7 +122,7 @@ def test_a_pipeline_without_a_schedule_leaves_the_others_theirs(
     results = json.loads(done.stdout)["results"]
     assert [result["name"] for result in results] == ["0", "1", "2", "3"]
     assert results[0]["makespan"] == 155 and results[0]["proved"] and results[3]["proved"]
-    for result, why in ((results[1], "stage 0 needs 2 of memory"), (results[2], "no schedule fits")):
+    for result, why in ((results[1], "stage 0 needs a memory of 2"), (results[2], "no schedule fits")):
         assert why in result["why_not"] and result["proved"] is False
         assert result["makespan"] is None and result["lower_bound"] is None
     assert [line.split(": ")[2] for line in done.stderr.splitlines()] == ["instance 1", "instance 2"]
