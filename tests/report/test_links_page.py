@@ -91,7 +91,7 @@ def test_curves_can_be_switched_off(page: OpenPage) -> None:
     assert curves(page, "bandwidth") == 3
     for box in page.page.get_by_role("checkbox").all():
         box.uncheck()
-    assert page.page.get_by_text("Nothing is chosen.").count() == 2
+    assert page.page.get_by_text("No curve is selected.").count() == 2
 
 
 def test_table_has_the_numbers_of_the_file(page: OpenPage, tables: Path) -> None:

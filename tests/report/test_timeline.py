@@ -341,7 +341,7 @@ def test_beyond_300000_spans_short_neighbours_are_drawn_as_one(
     assert "of 310,012 spans" in report.page.locator(".timeline .thinned").inner_text()
     many = report.timeline("m.spans.count.findIndex((count) => count > 1)")
     report.timeline(f"t.select({many})")
-    assert "Put together" in report.details()
+    assert "Merged" in report.details()
     assert report.timeline("m.spans.count.reduce((a, b) => a + b)") == 310_012
     whole = weft("report", file, "-o", page, "--all-spans")
     assert whole.returncode == 0, whole.stderr
@@ -360,7 +360,7 @@ def test_critical_path_is_shown_across_ranks(open_report: Open) -> None:
     assert report.canvas().screenshot() != plain
     on_path = report.timeline("m.path.spans[10]")
     report.timeline(f"t.select({on_path})")
-    assert "Critical path\non it, as" in report.details()
+    assert "Critical path\non the path, as" in report.details()
     report.page.wait_for_timeout(300)
     again = open_report(fragment=report.page.evaluate("location.hash"))
     assert again.timeline("t.isPathShown()")

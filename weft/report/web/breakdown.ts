@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the step of each rank is made of, what of the communication is hidden behind compute, and
-// which causes and ranks make up the critical path.
+// Three charts: the step of each rank divided by cause, its communication divided into hidden and
+// exposed, and the critical path divided by cause and by rank.
 import { CAUSE_KINDS, legend, occurring } from "./causes";
 import { el } from "./dom";
 import { count, exactMs, share, withUnit } from "./figures";
@@ -8,10 +8,11 @@ import { foldRanks, mean, meanTimes, Shown } from "./fold_ranks";
 import type { PageData, RankData } from "./page_data";
 import { Section, section } from "./section";
 import { Bar, Part, stackedBars } from "./stacked_bars";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const WAITING = CAUSE_KINDS.findIndex((kind) => kind.name === "waiting");
 
+/** Parts of a bar. Waiting of a single rank is divided further, by the rank that it waits for. */
 function causeParts(row: Shown): Part[] {
   const times = meanTimes(row, (rank) => rank.causes);
   return CAUSE_KINDS.flatMap((kind, i): Part[] => {
@@ -39,8 +40,8 @@ export function breakdown(page: PageData): Section {
     return { label: row.label, name: row.label, parts: causeParts(row), strong };
   });
   const shown = occurring(CAUSE_KINDS, page.ranks.map((rank) => rank.causes));
-  const twin = tableTwin(
-    "time by cause, ms a step",
+  const numbers = collapsedTable(
+    "time by cause, ms per step",
     [
       { title: "rank" },
       ...CAUSE_KINDS.map((kind) => ({ title: kind.label })),
@@ -49,19 +50,21 @@ export function breakdown(page: PageData): Section {
     ],
     () => page.ranks.map((r) => [String(r.rank), ...r.causes.map(exactMs), exactMs(r.step), waitedFor(r)]),
   );
-  const lead = "Mean step of each rank, in milliseconds. Every instant has one cause, so parts add up.";
+  const lead =
+    "Mean step of each rank, in milliseconds. Every instant has exactly one cause, so the parts add up to the step.";
   return section(
     "breakdown",
     "Where the step goes",
     lead,
     legend(CAUSE_KINDS, shown),
     stackedBars(bars, "time by cause"),
-    twin,
+    numbers,
     ...overlap(page),
     ...path(page),
   );
 }
 
+/** Empty if no rank communicates. */
 function overlap(page: PageData): HTMLElement[] {
   if (page.ranks.every((rank) => rank.communication === 0)) return [];
   const rows = foldRanks(page, (rank) => rank.communication - rank.hidden);
@@ -78,7 +81,7 @@ function overlap(page: PageData): HTMLElement[] {
   const swatch = (colour: string) => el("i", { class: "swatch", style: `background:var(--weft-${colour})` });
   return [
     el("h3", {}, "Communication: hidden and exposed"),
-    el("p", { class: "lead" }, "Time in which data moves, waiting left out."),
+    el("p", { class: "lead" }, "Time per step during which data moves, without waiting."),
     el(
       "ul",
       { class: "legend" },
@@ -86,9 +89,9 @@ function overlap(page: PageData): HTMLElement[] {
       el("li", {}, swatch("exposed-transfer"), "exposed"),
     ),
     stackedBars(bars, "hidden and exposed communication"),
-    tableTwin(
-      "communication, ms a step",
-      [{ title: "rank" }, { title: "moves" }, { title: "hidden" }, { title: "exposed" }],
+    collapsedTable(
+      "communication, ms per step",
+      [{ title: "rank" }, { title: "transfer" }, { title: "hidden" }, { title: "exposed" }],
       () =>
         page.ranks.map((r) =>
           [r.communication, r.hidden, r.communication - r.hidden].reduce(
@@ -100,6 +103,7 @@ function overlap(page: PageData): HTMLElement[] {
   ];
 }
 
+/** Empty if no critical path was found. */
 function path(page: PageData): HTMLElement[] {
   const { length, causes } = page.path;
   if (length <= 0) return [];
@@ -110,6 +114,7 @@ function path(page: PageData): HTMLElement[] {
     text: share(causes[i], length),
   }));
   const ranks = page.ranks.filter((r) => r.on_path > 0).sort((a, b) => b.on_path - a.on_path);
+  // The time of pieces that belong to no rank.
   const nobody = length - ranks.reduce((sum, rank) => sum + rank.on_path, 0);
   const byRank = ranks.slice(0, 16).map((rank, i) => ({
     label: `rank ${rank.rank}`,
@@ -122,15 +127,15 @@ function path(page: PageData): HTMLElement[] {
     { label: "by rank", name: "critical path by rank", parts: byRank, value: "" },
   ];
   const lead =
-    `What decides when the last step ends, through the late rank of each collective: ` +
-    `${withUnit(length)} in all.`;
+    `The chain of ops that decides when the last step ends; at each collective it leads to the rank ` +
+    `that arrived last. It is ${withUnit(length)} long.`;
   return [
     el("h3", {}, "Critical path"),
     el("p", { class: "lead" }, lead),
     stackedBars(bars, "critical path"),
-    tableTwin(
+    collapsedTable(
       "critical path",
-      [{ title: "share of", text: true }, { title: "ms" }, { title: "%" }],
+      [{ title: "cause or rank", text: true }, { title: "ms" }, { title: "share" }],
       () => [
         ...byCause.map((part) => [part.label, exactMs(part.time), share(part.time, length)]),
         ...ranks.map((r) => [`rank ${count(r.rank)}`, exactMs(r.on_path), share(r.on_path, length)]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What browsers have and the type library of TypeScript 4.8 does not know yet.
+// Browser features that the type library of TypeScript 4.8 does not declare.
 declare class DecompressionStream {
   constructor(format: "gzip" | "deflate");
   readonly readable: ReadableStream<Uint8Array>;
@@ -7,6 +7,6 @@ declare class DecompressionStream {
 }
 
 interface Uint8ArrayConstructor {
-  /** Only newer browsers have it. */
+  /** Undefined in older browsers. */
   fromBase64?(text: string): Uint8Array;
 }

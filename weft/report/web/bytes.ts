@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the text of a script element to columns of numbers. The format: docs/design/report.md.
+// Decodes the text of a script element: base64, gzip, and columns of variable-length integers.
+// docs/design/report.md describes the format.
 
 export function fromBase64(text: string): Uint8Array {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -14,7 +15,10 @@ export async function gunzip(packed: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Reads numbers of 7 bits a byte, low bits first; the top bit says that more follow. */
+/**
+ * Reads a column of variable-length integers: 7 bits per byte, low bits first. The top bit of a byte says
+ * that more bytes follow.
+ */
 export class ColumnReader {
   private at: number;
 
@@ -22,7 +26,10 @@ export class ColumnReader {
     this.at = offset;
   }
 
-  /** Numbers of up to 53 bits: shifts would cut them off at 32. */
+  /**
+   * The next number, of up to 53 bits. The first three bytes are combined with shifts, which is fast;
+   * further ones with multiplication, because shifts in JavaScript work on 32 bits.
+   */
   next(): number {
     const bytes = this.bytes;
     let byte = bytes[this.at++];
@@ -41,7 +48,7 @@ export class ColumnReader {
     }
   }
 
-  /** 0, 1, 2, 3 ... stand for 0, -1, 1, -2 ... */
+  /** The next signed number: 0, 1, 2, 3 ... stand for 0, -1, 1, -2 ... */
   nextSigned(): number {
     const value = this.next();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
@@ -55,7 +62,7 @@ export class ColumnReader {
     return Array.from({ length: this.count }, () => this.nextSigned());
   }
 
-  /** Each number is the difference to the one before. */
+  /** The whole column, if each number is stored as the difference from the previous one. */
   allDeltas(): Uint32Array {
     const values = new Uint32Array(this.count);
     let value = 0;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes and parts of a step: their names and colours, the same in every picture.
+// Names, colours and meanings of the causes and parts of a step. All charts use these, so that a cause
+// has the same colour everywhere.
 import { el } from "./dom";
 import type { CauseTimes, Parts } from "./page_data";
 
 export interface Kind {
-  /** As JSON spells it. */
+  /** Name in the JSON data. */
   name: string;
   label: string;
-  /** Custom property of the style sheet. */
+  /** CSS colour: a custom property of colours.css. */
   colour: string;
+  /** Tool tip of the legend. */
   meaning: string;
 }
 
@@ -16,34 +18,35 @@ function kind(name: string, label: string, meaning: string, colour = name): Kind
   return { name, label, colour: `var(--weft-${colour.replace(/_/g, "-")})`, meaning };
 }
 
-/** In the order in which the library numbers them. */
+/** In the order of diagnose::Cause in C++: lists of times are indexed by this order. */
 export const CAUSE_KINDS: readonly Kind[] = [
   kind("compute", "compute", "a kernel runs"),
-  kind("memory_copy", "memory copies", "a copy or memset runs, nothing is computed"),
-  kind("exposed_transfer", "exposed transfer", "data moves between ranks, and nothing hides it"),
-  kind("waiting", "waiting", "ready to communicate, another rank is not"),
+  kind("memory_copy", "memory copies", "a copy or memset runs and no kernel does"),
+  kind("exposed_transfer", "exposed transfer", "data moves between ranks and nothing else runs"),
+  kind("waiting", "waiting", "this rank is ready to communicate and waits for another rank"),
   kind("data_loading", "data loading", "the device is idle while the host fetches a batch"),
   kind("host_launch", "host launch", "the device is idle until the host launches work"),
-  kind("idle", "idle", "nothing recorded explains it"),
+  kind("idle", "idle", "the device is idle and no recorded event explains why"),
 ];
 
-/** What predictions tell apart. */
+/** The parts of a predicted step, which are coarser than causes. */
 export const PART_KINDS: readonly Kind[] = [
   kind("compute", "compute", "the device computes or copies"),
-  kind("communication", "exposed communication", "data moves, and nothing hides it", "exposed_transfer"),
-  kind("waiting", "waiting", "ready to communicate, another rank is not"),
-  kind("host", "host", "nothing runs, as nothing was launched yet", "host_launch"),
+  kind("communication", "exposed communication", "data moves between ranks and nothing else runs", "exposed_transfer"),
+  kind("waiting", "waiting", "this rank is ready to communicate and waits for another rank"),
+  kind("host", "host", "the device is idle until the host launches work", "host_launch"),
 ];
 
 export function partTimes(parts: Parts): number[] {
   return [parts.compute, parts.communication, parts.waiting, parts.host];
 }
 
-/** Kinds that occur in any of the lists. */
+/** Indices of the kinds that take time in any of the lists. */
 export function occurring(kinds: readonly Kind[], lists: CauseTimes[]): number[] {
   return kinds.map((_, i) => i).filter((i) => lists.some((times) => times[i] > 0));
 }
 
+/** `shown` are indices into `kinds`. */
 export function legend(kinds: readonly Kind[], shown: number[]): HTMLElement {
   const items = shown.map((i) =>
     el(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of weft/report/timeline/pack.cc to a TimelineModel.
+// Decodes the bytes that weft/report/timeline/pack.cc writes into a TimelineModel.
 import { ColumnReader } from "./bytes";
 import type { Collective, Lane, Path, Rank, Row, Spans, Step, TimelineModel } from "./model";
 
@@ -8,7 +8,7 @@ interface Header {
   recorded_spans: number;
   classes: string[];
   causes: string[];
-  /** Name and class of each label, in turns. */
+  /** Name and class of each label, alternating. */
   labels: (string | number)[];
   texts: string[];
   ranks: Rank[];
@@ -25,7 +25,10 @@ function column(columns: Columns, name: string): ColumnReader {
   return found;
 }
 
-/** The part of a C++ name that tells kernels apart: no return type, arguments or namespaces. */
+/**
+ * The function name in a C++ signature, without return type, template arguments, parameters and
+ * namespaces. It is short enough to fit on a span.
+ */
 export function shortName(name: string): string {
   if (!/[<(]/.test(name) || name.startsWith("autograd::")) return name;
   const plain = name.replace(/^void /, "").replace(/\(anonymous namespace\)::/g, "");
@@ -33,6 +36,7 @@ export function shortName(name: string): string {
   return head.split("::").pop() || plain;
 }
 
+/** Rows of one lane follow each other, so the depth of a row is its position within its lane. */
 function readRows(columns: Columns): Row[] {
   const lanes = column(columns, "row.lane").all();
   const counts = column(columns, "row.spans").all();
@@ -46,6 +50,7 @@ function readRows(columns: Columns): Row[] {
   return rows;
 }
 
+/** `span.more` and `span.pause` exist only if some spans were merged. */
 function readSpans(columns: Columns, rows: Row[]): Spans {
   const gaps = column(columns, "span.gap");
   const durations = column(columns, "span.duration");
@@ -123,6 +128,7 @@ function readPath(columns: Columns): Path {
   return { span, lane, start, end, cause, spans };
 }
 
+/** Throws an Error if the version is unknown or a column is missing. */
 export function decodeTimeline(bytes: Uint8Array): TimelineModel {
   const headerSize = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const text = new TextDecoder().decode(bytes.subarray(4, 4 + headerSize));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that is known about a span, as HTML.
-import { formatBytes, formatCount, formatPoint, formatTime, words } from "./format";
+// The panel below the timeline with everything that is known about the selected span.
+import { formatBytes, formatCount, formatPoint, formatTime, readable } from "./format";
 import { callOf, collectiveOf, workOf } from "./links";
 import { busyOf, Collective, laneOf, rankNumber, TimelineModel } from "./model";
 
 type Jump = (span: number) => void;
 
+/** Creates an element with text and class; `el()` of dom.ts also takes attributes and children. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   text = "",
@@ -24,10 +25,10 @@ function jumpButton(text: string, span: number, jump: Jump): HTMLElement {
   return button;
 }
 
-/** What the span is to the critical path; null if it is not on it. */
+/** The cause that the critical path has at this span; null if the span is not on the path. */
 function pathCause(model: TimelineModel, span: number): string | null {
   const piece = model.path.span.indexOf(span);
-  return piece < 0 ? null : words(model.causes[model.path.cause[piece]]);
+  return piece < 0 ? null : readable(model.causes[model.path.cause[piece]]);
 }
 
 function facts(model: TimelineModel, span: number, jump: Jump): [string, string | HTMLElement][] {
@@ -36,7 +37,7 @@ function facts(model: TimelineModel, span: number, jump: Jump): [string, string 
   const place = model.ranks[lane.rank].place;
   const device = lane.device >= 0 ? `, device ${lane.device}` : "";
   const found: [string, string | HTMLElement][] = [
-    ["Kind", words(model.classes[model.labelClass[label[span]]])],
+    ["Kind", readable(model.classes[model.labelClass[label[span]]])],
     ["Rank", `${model.ranks[lane.rank].rank}${place ? ` (${place})` : ""}`],
     ["Lane", `${lane.name}${device}`],
     ["Step", step[span] >= 0 ? String(step[span]) : "none"],
@@ -45,10 +46,10 @@ function facts(model: TimelineModel, span: number, jump: Jump): [string, string 
   ];
   if (count.length > 0 && count[span] > 1) {
     const busy = formatTime(busyOf(model, span));
-    found.push(["Put together", `${formatCount(count[span])} spans, ${busy} in sum`]);
+    found.push(["Merged", `${formatCount(count[span])} short spans, ${busy} in total`]);
   }
   const cause = pathCause(model, span);
-  if (cause) found.push(["Critical path", `on it, as ${cause}`]);
+  if (cause) found.push(["Critical path", `on the path, as ${cause}`]);
   const call = callOf(model, span);
   if (call >= 0) {
     const delay = formatTime(start[span] - end[call]);
@@ -68,26 +69,26 @@ function members(model: TimelineModel, collective: Collective, span: number, jum
   const moved = formatTime(collective.end - collective.lastArrival);
   const group = collective.group ? ` of group ${collective.group}` : "";
   table.append(
-    element("caption", `${words(collective.kind)}${group}, ${size}: data moves for ${moved}`),
+    element("caption", `${readable(collective.kind)}${group}, ${size}: transfer takes ${moved}`),
   );
   const head = element("tr");
-  for (const title of ["Rank", "Arrives after the first", "Waits"]) head.append(element("th", title));
+  for (const title of ["Rank", "Late by", "Waiting time"]) head.append(element("th", title));
   table.append(head);
   for (const member of collective.members) {
     const row = element("tr", "", member === span ? "current" : "");
     const rank = element("td");
     rank.append(jumpButton(String(rankNumber(model, member)), member, jump));
     const late = formatTime(start[member] - first);
-    // Who was done before the last came (the root of a broadcast) did not wait for it.
+    // A member that ends before the last one arrives, such as the root of a broadcast, did not wait.
     const isWaiting = collective.lastArrival <= end[member];
-    const waits = isWaiting ? formatTime(collective.lastArrival - start[member]) : "not";
+    const waits = isWaiting ? formatTime(collective.lastArrival - start[member]) : "none";
     row.append(rank, element("td", late, "number"), element("td", waits, "number"));
     table.append(row);
   }
   return table;
 }
 
-/** Fills `panel`; span -1 leaves a hint. */
+/** Fills `panel` with the details of a span, or with a hint if span is -1. */
 export function showDetails(panel: HTMLElement, model: TimelineModel, span: number, jump: Jump): void {
   if (span < 0) {
     panel.replaceChildren(element("p", "Click a span, or press Enter or an arrow key, to see its details.", "hint"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in one call.
+// Helpers that create an element with attributes and children in one call.
 
 type Attributes = Record<string, string | number | boolean>;
 export type Child = Node | string | null;
@@ -28,23 +28,23 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** A button that copies a text and says so. */
+/** A button that copies a text and confirms it for 1.5 s. */
 export function copyButton(text: string): HTMLButtonElement {
   const button = el("button", { type: "button", class: "copy", title: "copy" }, "copy");
   button.addEventListener("click", () => {
-    // Not every browser has it for every page.
+    // Undefined in some browsers on pages that were opened from a file.
     const clipboard: Clipboard | undefined = navigator.clipboard;
     const copied = clipboard ? clipboard.writeText(text) : Promise.reject();
     copied.then(
-      () => said("copied"),
-      () => said("press Ctrl-C"),
+      () => confirm("copied"),
+      () => confirm("press Ctrl-C"),
     );
   });
-  function said(word: string): void {
-    // Where the browser forbids it, the text is selected, so that the user can copy it.
+  function confirm(message: string): void {
+    // If the browser does not allow copying, the text is selected, so that the user can copy it.
     const source = button.previousElementSibling;
-    if (word !== "copied" && source) getSelection()?.selectAllChildren(source);
-    button.textContent = word;
+    if (message !== "copied" && source) getSelection()?.selectAllChildren(source);
+    button.textContent = message;
     setTimeout(() => (button.textContent = "copy"), 1500);
   }
   return button;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in running text, tables and on axes.
+// Formats numbers for running text, tables and axes. Times are nanoseconds.
 
-/** "79.3", "1,234", "0.412": milliseconds with three digits that matter. */
+/** "79.3", "1,234", "0.412": milliseconds with three significant digits, without a unit. */
 export function milliseconds(nanos: number): string {
   const ms = nanos / 1e6;
   const size = Math.abs(ms);
@@ -11,7 +11,7 @@ export function milliseconds(nanos: number): string {
   return size < 5e-7 ? "0" : ms.toFixed(3);
 }
 
-/** For tables that are compared with other tools: always to the microsecond. */
+/** Milliseconds with three decimals, for tables: `weft diagnose` and `weft replay` print the same. */
 export function exactMs(nanos: number): string {
   return (nanos / 1e6).toFixed(3);
 }
@@ -20,12 +20,14 @@ export function withUnit(nanos: number): string {
   return `${milliseconds(nanos)} ms`;
 }
 
+/** "12 %" or "3.4 %". */
 export function share(part: number, whole: number): string {
   if (whole <= 0) return "0 %";
   const percent = (100 * part) / whole;
   return `${Math.abs(percent) >= 9.95 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
 
+/** "+1.23" or "−1.23". */
 export function signedMs(nanos: number): string {
   const text = milliseconds(Math.abs(nanos));
   if (text === "0") return "±0";
@@ -41,7 +43,7 @@ export function several(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-/** "0-3, 7": ascending numbers, neighbours joined. */
+/** "0-3, 7": `numbers` must be ascending; consecutive numbers become a range. */
 export function ranges(numbers: number[]): string {
   const parts: string[] = [];
   for (let i = 0; i < numbers.length; ) {
@@ -53,7 +55,7 @@ export function ranges(numbers: number[]): string {
   return parts.join(", ");
 }
 
-/** Round values from 0 to `limit` or a little above, about `wanted` of them. */
+/** About `wanted` round values from 0 to at most `limit`, for the ticks of an axis. */
 export function ticks(limit: number, wanted: number): number[] {
   if (!(limit > 0)) return [0];
   const rough = limit / wanted;

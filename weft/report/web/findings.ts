@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What costs the step how much, largest gain first; each with the way to see it.
+// The findings, largest gain first: what costs time, where, what to do, and a command and a link that
+// show it. After the first eight, a button reveals the rest.
 import { command, el } from "./dom";
 import { exactMs, milliseconds, several, share } from "./figures";
 import type { Finding, Jump, PageData } from "./page_data";
 import { nothing, Section, section } from "./section";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const SHOWN = 8;
 
@@ -13,10 +14,11 @@ function place(finding: Finding): string {
   if (finding.rank >= 0) parts.push(`rank ${finding.rank}`);
   if (finding.step >= 0) parts.push(`step ${finding.step}`);
   if (finding.lane !== "") parts.push(finding.lane);
-  if (finding.ranks.length > 1) parts.push(`concerns ${several(finding.ranks.length, "rank")}`);
+  if (finding.ranks.length > 1) parts.push(`affects ${several(finding.ranks.length, "rank")}`);
   return parts.join(" · ");
 }
 
+/** A link that zooms the timeline to the finding; null if the timeline has nothing to show for it. */
 function jumpLink(finding: Finding, number: number, jump: Jump): HTMLElement | null {
   if (finding.start < 0) return null;
   const link = el(
@@ -38,7 +40,10 @@ function item(page: PageData, finding: Finding, number: number, jump: Jump): HTM
     { class: "finding", id: `finding-${number}` },
     el(
       "div",
-      { class: "gain", title: "what the step of the slowest rank would lose without it" },
+      {
+        class: "gain",
+        title: "how much shorter the step of the slowest rank would be without this finding",
+      },
       el("strong", {}, `−${milliseconds(finding.gain)} ms`),
       el("span", {}, share(finding.gain, page.step)),
       el("i", { class: "gain-bar", style: `width:${width}%` }),
@@ -57,7 +62,7 @@ function item(page: PageData, finding: Finding, number: number, jump: Jump): HTM
 export function findings(page: PageData, jump: Jump): Section {
   const title = "What to fix";
   if (page.findings.length === 0) {
-    return section("findings", title, null, nothing("Nothing was found that would shorten the step."));
+    return section("findings", title, null, nothing("Weft found nothing whose removal would shorten the step."));
   }
   const items = page.findings.map((finding, i) => item(page, finding, i + 1, jump));
   const list = el("ol", { class: "findings" }, ...items.slice(0, SHOWN));
@@ -68,7 +73,7 @@ export function findings(page: PageData, jump: Jump): Section {
     more.remove();
     rest[0].querySelector("a")?.focus();
   });
-  const twin = tableTwin(
+  const numbers = collapsedTable(
     "findings",
     [
       { title: "#" },
@@ -91,7 +96,7 @@ export function findings(page: PageData, jump: Jump): Section {
       ]),
   );
   const lead =
-    "What each costs was found by taking it out of the job and replaying the rest. " +
-    "Gains overlap, so they do not add up.";
-  return section("findings", title, lead, list, rest.length > 0 ? more : null, twin);
+    "The time of each finding is how much shorter the step gets if the finding is removed from the " +
+    "job and the rest is replayed. Gains overlap, so they do not add up.";
+  return section("findings", title, lead, list, rest.length > 0 ? more : null, numbers);
 }

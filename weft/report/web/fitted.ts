@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures drawn for the width there is, so that their text keeps its size.
+// Draws a chart again whenever its available width changes, so that its text keeps its size. A scaled
+// SVG would scale the text too.
 import { el } from "./dom";
 
 const LEAST = 560;
 
-/** `draw` is called with the width in CSS pixels, again whenever that changes. */
+/** `draw` gets the width in CSS pixels, at least LEAST; a narrower page scrolls the chart. */
 export function fitted(draw: (width: number) => SVGElement): HTMLElement {
   const box = el("div", { class: "scroll" });
   let drawn = 0;

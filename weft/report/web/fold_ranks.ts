@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand bars tell nobody anything: with many ranks the slowest, the fastest and those that
-// findings name are shown, and one row stands for the rest.
+// Chooses which ranks get a bar. A reader cannot compare a thousand bars. If a job has more than 32
+// ranks, the slowest ranks, the fastest ranks and those that findings name get one each, and a last bar
+// shows the mean of all others.
 import { several } from "./figures";
 import type { PageData, RankData } from "./page_data";
 
@@ -10,11 +11,11 @@ const FASTEST = 4;
 
 export interface Shown {
   label: string;
-  /** One rank, or all that the row stands for. */
+  /** One rank, or all ranks whose mean the row shows. */
   ranks: RankData[];
 }
 
-/** In order of rank; the row for the rest comes last. `cost` is large for those worth seeing. */
+/** In ascending order of rank; the row of the others comes last. `cost` ranks from slow to fast. */
 export function foldRanks(page: PageData, cost: (rank: RankData) => number): Shown[] {
   const all = page.ranks;
   const single = (rank: RankData): Shown => ({ label: `rank ${rank.rank}`, ranks: [rank] });

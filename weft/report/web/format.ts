@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for people.
+// Formats numbers with units for the timeline. Times are nanoseconds.
 
-/** 12.345 ms, 3.20 us, 870 ns: three digits that matter, whatever the size. */
+/** A duration with a unit that suits its size: "12.35 ms", "3.20 us", "870 ns". */
 export function formatTime(nanos: number): string {
   const size = Math.abs(nanos);
   if (size >= 1e9) return `${(nanos / 1e9).toFixed(3)} s`;
@@ -10,7 +10,10 @@ export function formatTime(nanos: number): string {
   return `${Math.round(nanos)} ns`;
 }
 
-/** A point in time, in ms (whole seconds: in s) with as many decimals as `resolution` (ns) needs. */
+/**
+ * A point in time in ms, with enough decimals to distinguish points that are `resolution` ns apart. In
+ * whole seconds if the resolution is 1 s or more.
+ */
 export function formatPoint(nanos: number, resolution: number): string {
   if (resolution >= 1e9) return `${(nanos / 1e9).toFixed(0)} s`;
   const decimals = Math.max(0, Math.min(6, Math.ceil(6 - Math.log10(Math.max(1, resolution)))));
@@ -33,6 +36,6 @@ export function formatCount(count: number): string {
 }
 
 /** "exposed_transfer" -> "exposed transfer" */
-export function words(name: string): string {
+export function readable(name: string): string {
   return name.replace(/_/g, " ");
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of a pipeline: a row a device, time to the right, what is idle shaded. Several charts
-// share one scale, so that they can be compared.
+// Gantt charts of pipeline schedules: one row per device, time to the right, idle time shaded. All
+// charts of a page share one time scale, so that they can be compared.
 import { el, svg } from "./dom";
 import { exactMs, several, share, ticks, withUnit } from "./figures";
 import { fitted } from "./fitted";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
-/** What write_charts() of schedule_chart.cc writes. */
+/** The JSON that write_charts() of schedule_chart.cc writes. */
 export interface ScheduleChart {
   title: string;
+  /** Whether times are nanoseconds; if not, they are abstract units of the schedule. */
   in_nanos: boolean;
   step: number;
-  /** Share of the time of all rows. */
+  /** Idle share of the total time of all rows, 0 to 1. */
   idle: number;
   microbatches: number;
   rows: ScheduleRow[];
@@ -19,9 +20,9 @@ export interface ScheduleChart {
 
 export interface ScheduleRow {
   name: string;
-  /** A letter an op: F, I, W, B. */
+  /** One letter per op, a key of KINDS. */
   kinds: string;
-  /** Four numbers an op: stage, micro-batch, start, end. */
+  /** Four numbers per op: stage, micro-batch, start, end. */
   ops: number[];
 }
 
@@ -37,13 +38,17 @@ const TOP = 4;
 const ROW = 22;
 const GAP = 4;
 const AXIS = 22;
-/** Width that a digit needs. */
+/** Width of a digit in CSS pixels. */
 const DIGIT = 7;
-/** Texts of a row, at most: more cannot be read. */
+/** Largest number of texts in a row: more could not be read and would slow the page down. */
 const MOST_TEXTS = 200;
 
 type Scale = (time: number) => number;
 
+/**
+ * Draws one row. All ops of a kind form one SVG path: a schedule can have thousands of ops, and one
+ * element per op would be slow.
+ */
 function drawRow(row: ScheduleRow, top: number, step: number, x: Scale): SVGElement[] {
   const paths = new Map<string, string>();
   const texts: SVGElement[] = [];
@@ -58,7 +63,7 @@ function drawRow(row: ScheduleRow, top: number, step: number, x: Scale): SVGElem
   }
   return [
     svg("text", { class: "gantt-name", x: LEFT - 8, y: top + 15 }, row.name),
-    // Ops lie over it: what is left to see is idle.
+    // The idle bar spans the whole step. Ops are drawn over it, so it stays visible only where no op runs.
     svg("rect", { class: "gantt-idle", x: LEFT, y: top, width: x(step) - LEFT, height: ROW }),
     ...[...paths].map(([kind, d]) => svg("path", { class: `gantt-${kind}`, d })),
     ...texts,
@@ -69,7 +74,8 @@ function time(chart: ScheduleChart, value: number): string {
   return chart.in_nanos ? withUnit(value) : String(value);
 }
 
-function said(chart: ScheduleChart): string {
+/** Title of a chart: its name, length, idle share and number of micro-batches. */
+function titleOf(chart: ScheduleChart): string {
   const idle = share(chart.idle, 1);
   return `${chart.title}: ${time(chart, chart.step)}, ${idle} idle, ${several(chart.microbatches, "micro-batch").replace(/hs$/, "hes")}`;
 }
@@ -84,7 +90,7 @@ function drawChart(chart: ScheduleChart, longest: number, width: number): SVGEle
   ]);
   return svg(
     "svg",
-    { class: "gantt", width, height: bottom + AXIS, role: "img", "aria-label": said(chart) },
+    { class: "gantt", width, height: bottom + AXIS, role: "img", "aria-label": titleOf(chart) },
     ...axis,
     ...chart.rows.flatMap((row, i) => drawRow(row, TOP + i * (ROW + GAP), chart.step, x)),
   );
@@ -99,16 +105,16 @@ function legend(charts: ScheduleChart[]): HTMLElement {
   return el("p", { class: "gantt-legend" }, ...entries);
 }
 
-function twin(chart: ScheduleChart): HTMLElement {
+function numbersTable(chart: ScheduleChart): HTMLElement {
   const unit = chart.in_nanos ? ", ms" : "";
   const exact = (value: number) => (chart.in_nanos ? exactMs(value) : String(value));
   const columns = [
-    { title: "where", text: true },
+    { title: "device", text: true },
     { title: "op", text: true },
     { title: `start${unit}` },
     { title: `end${unit}` },
   ];
-  return tableTwin(`ops of ${chart.title}`, columns, () =>
+  return collapsedTable(`ops of ${chart.title}`, columns, () =>
     chart.rows.flatMap((row) =>
       [...row.kinds].map((kind, i) => {
         const [stage, micro, start, end] = row.ops.slice(4 * i, 4 * i + 4);
@@ -123,9 +129,9 @@ export function gantt(charts: ScheduleChart[]): HTMLElement[] {
   return [
     legend(charts),
     ...charts.flatMap((chart) => [
-      el("h3", { class: "gantt-title" }, said(chart)),
+      el("h3", { class: "gantt-title" }, titleOf(chart)),
       fitted((width) => drawChart(chart, longest, width)),
-      twin(chart),
+      numbersTable(chart),
     ]),
   ];
 }

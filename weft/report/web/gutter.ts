@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of ranks and lanes beside the rows. Those that fold are buttons; Tab reaches one of them,
-// arrow keys the others.
+// The names of ranks and lanes to the left of the rows. Names of what can be folded are buttons. Only one
+// of them is in the tab order, so that Tab does not stop at every rank; arrow keys move between them.
 import { element } from "./details";
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
@@ -13,8 +13,8 @@ export interface GutterActions {
 function rankNote(model: TimelineModel, rank: number): string {
   const { like, place } = model.ranks[rank];
   if (like !== rank) return `like rank ${model.ranks[like].rank}`;
-  const alike = model.ranks.filter((other) => other.like === rank).length - 1;
-  if (alike > 0) return `and ${alike} alike`;
+  const similar = model.ranks.filter((other) => other.like === rank).length - 1;
+  if (similar > 0) return `+${similar} similar`;
   return place;
 }
 
@@ -42,6 +42,7 @@ export class Gutter {
     });
   }
 
+  /** Replaces all names. The button that had the focus keeps it. */
   fill(layout: Layout): void {
     const hadFocus = this.box.contains(document.activeElement);
     const items: HTMLElement[] = [];
@@ -67,6 +68,7 @@ export class Gutter {
       item.title = name;
       place(item, `lane ${lane}`, y, Math.min(height, 18));
     }
+    // The tab and arrow keys follow the order of elements, which must be that on the screen.
     items.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
     this.box.replaceChildren(...items);
     const buttons = this.buttons();

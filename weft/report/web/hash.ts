@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view in the address of the page, so that a link or a reload shows the same again.
+// Stores the view in the fragment of the page's address, so that a link or a reload shows the same view.
 import type { View } from "./view";
 
 export interface SavedView {
@@ -9,7 +9,10 @@ export interface SavedView {
   path: boolean;
 }
 
-/** "#t=START_END&span=12&find=gemm&path=1", in nanoseconds. Anything else gives an empty state. */
+/**
+ * Reads "#t=START_END&span=12&find=gemm&path=1", with times in nanoseconds. Missing or invalid fields get
+ * their defaults: no view, no selection, no search, no path.
+ */
 export function readHash(hash: string): SavedView {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   const times = /^(-?\d+)_(-?\d+)$/.exec(fields.get("t") ?? "");

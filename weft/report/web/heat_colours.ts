@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From lateness to colour: one hue that leaves the background as it grows, so that the picture
-// reads the same to colour-blind eyes and in grey.
+// Maps lateness to colours. The scale has one hue and gets more distinct from the background as lateness
+// grows, so that the heat map is readable for colour-blind readers and in greyscale.
 
 type Rgb = [number, number, number];
 
 export interface HeatScale {
-  /** As a CSS colour. */
+  /** CSS colour of a lateness in nanoseconds. */
   colour: (late: number) => string;
+  /** Colour of a cell in which the rank takes no part. */
   none: string;
   largest: number;
   gradient: string;
@@ -25,7 +26,10 @@ function mix(stops: Rgb[], at: number): string {
   return `rgb(${channel(0)},${channel(1)},${channel(2)})`;
 }
 
-/** Lateness has a long tail: the square root keeps what is small visible. */
+/**
+ * Reads the colours from the style of `element`. The scale is that of the square root, because most
+ * values are much smaller than the largest one and would be invisible on a linear scale.
+ */
 export function heatScale(element: Element, largest: number): HeatScale {
   const style = getComputedStyle(element);
   const get = (name: string) => style.getPropertyValue(`--weft-${name}`);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is late where: ranks down, collectives across in order of time. The pointer or the arrow keys
-// choose a cell, a click or Enter shows its collective in the timeline.
+// The heat map of lateness: one row per rank, one column per collective in order of time. The pointer or
+// the arrow keys choose a cell; a click or Enter shows its collective in the timeline.
 import { el } from "./dom";
 import { count, withUnit } from "./figures";
 import { formatBytes } from "./format";
@@ -9,7 +9,7 @@ import type { HeatColumn, HeatMap, Jump } from "./page_data";
 
 const ROW = 18;
 const LABELS = 64;
-/** Above the rows, for the numbers of the steps. */
+/** Height of the area above the rows, which shows step numbers. */
 const HEAD = 18;
 const WIDEST_CELL = 22;
 
@@ -18,12 +18,14 @@ interface Cell {
   column: number;
 }
 
+/** What the readout below the legend says about a cell. */
 export function describe(map: HeatMap, { row, column }: Cell): string {
   const { rank, late_by } = map.rows[row];
   const cell = map.columns[column];
   const late = late_by[column];
-  const said = late < 0 ? "takes no part" : late === 0 ? "came first" : `${withUnit(late)} late`;
-  return `rank ${rank}: ${said}. ${describeColumn(cell)}`;
+  const arrival =
+    late < 0 ? "takes no part" : late === 0 ? "arrived first" : `${withUnit(late)} late`;
+  return `rank ${rank}: ${arrival}. ${describeColumn(cell)}`;
 }
 
 export function describeColumn(cell: HeatColumn): string {
@@ -31,8 +33,8 @@ export function describeColumn(cell: HeatColumn): string {
   const step = cell.step >= 0 ? `, step ${cell.step}` : "";
   const most = cell.count > 1 ? `Worst of ${count(cell.count)} collectives: ` : "";
   return (
-    `${most}${cell.kind}${size}${step}, ${withUnit(cell.last - cell.first)} apart, ` +
-    `rank ${cell.last_rank} last, then ${withUnit(cell.end - cell.last)} of transfer`
+    `${most}${cell.kind}${size}${step}; rank ${cell.last_rank} arrived last, ` +
+    `${withUnit(cell.last - cell.first)} after the first; transfer took ${withUnit(cell.end - cell.last)}`
   );
 }
 
@@ -42,7 +44,8 @@ export class HeatMapView {
     tabindex: 0,
     role: "application",
     "aria-roledescription": "heat map",
-    "aria-label": "lateness by rank and collective; arrow keys move, Enter shows it in the timeline",
+    "aria-label":
+      "lateness by rank and collective; arrow keys move, Enter shows the collective in the timeline",
   });
   private readonly readout = el("p", { class: "readout", role: "status" });
   private readonly bar = el("span", { class: "gradient" });
@@ -69,7 +72,7 @@ export class HeatMapView {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  /** Also after a change of theme. */
+  /** Draws everything; must be called again after a change of theme, because colours are read here. */
   draw(): void {
     const { canvas, map } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -97,7 +100,7 @@ export class HeatMapView {
     this.drawCursor(context, width);
   }
 
-  /** Where steps begin; numbers only where they fit. */
+  /** Marks where steps begin; a step number is drawn only if it does not overlap the previous one. */
   private drawSteps(context: CanvasRenderingContext2D, width: number, ink: string): void {
     const { columns } = this.map;
     const wide = this.span(width) / columns.length;
@@ -116,7 +119,7 @@ export class HeatMapView {
     context.textAlign = "right";
   }
 
-  /** At most one rectangle a pixel; where columns share one, the latest shows. */
+  /** Draws at most one rectangle per pixel. If several columns share a pixel, it shows the largest lateness. */
   private drawRow(
     context: CanvasRenderingContext2D,
     late: number[],
@@ -149,6 +152,7 @@ export class HeatMapView {
     context.strokeRect(x - (box - wide) / 2, this.cell.row * ROW, box, ROW - 1);
   }
 
+  /** Width of all columns: that of the canvas, unless cells would be wider than WIDEST_CELL. */
   private span(width: number): number {
     return Math.min(width - LABELS, this.map.columns.length * WIDEST_CELL);
   }
@@ -184,6 +188,7 @@ export class HeatMapView {
     const at = this.cell ?? { row: 0, column: 0 };
     if (event.key === "Enter") this.go(this.cell);
     else if (event.key in moves) {
+      // The first key press only shows the cursor, in the first cell.
       const [down, right] = this.cell ? moves[event.key] : [0, 0];
       this.point({
         row: Math.min(Math.max(at.row + down, 0), this.map.rows.length - 1),

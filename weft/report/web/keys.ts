@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keyboard. Letters as in Perfetto and XProf.
+// Key bindings of the timeline. W, A, S and D work as in Perfetto and XProf. The help dialog shows this
+// list.
 import type { Actions } from "./actions";
 
 interface Binding {
@@ -12,6 +13,7 @@ const ZOOM = 0.55;
 const PAN = 0.15;
 const SCROLL = 60;
 
+/** Left and right arrow keys: from span to span if one is selected, else they move the view. */
 function sideways(by: 1 | -1): Binding["run"] {
   return (actions, event) =>
     actions.hasSelection() && !event.shiftKey ? actions.selectBeside(by) : actions.panBy(by * PAN);
@@ -27,22 +29,22 @@ export const BINDINGS: Binding[] = [
   { keys: ["s"], help: "zoom out", run: (a) => a.zoomBy(1 / ZOOM) },
   { keys: ["a"], help: "go left", run: (a) => a.panBy(-PAN) },
   { keys: ["d"], help: "go right", run: (a) => a.panBy(PAN) },
-  { keys: ["ArrowLeft"], help: "span before, or go left (Shift: always)", run: sideways(-1) },
-  { keys: ["ArrowRight"], help: "span after, or go right (Shift: always)", run: sideways(1) },
-  { keys: ["ArrowUp"], help: "row above, or scroll (Shift: always)", run: across(-1) },
-  { keys: ["ArrowDown"], help: "row below, or scroll (Shift: always)", run: across(1) },
-  { keys: ["Enter"], help: "select what is in the middle; on a selection: fit it", run: enter },
-  { keys: ["f"], help: "fit the selection or the measured stretch", run: (a) => a.fitSelection() },
-  { keys: ["0", "Home"], help: "fit everything", run: (a) => a.fitAll() },
-  { keys: ["m"], help: "measure the selection; again: forget it", run: (a) => a.toggleMark() },
+  { keys: ["ArrowLeft"], help: "previous span; go left without a selection or with Shift", run: sideways(-1) },
+  { keys: ["ArrowRight"], help: "next span; go right without a selection or with Shift", run: sideways(1) },
+  { keys: ["ArrowUp"], help: "row above; scroll without a selection or with Shift", run: across(-1) },
+  { keys: ["ArrowDown"], help: "row below; scroll without a selection or with Shift", run: across(1) },
+  { keys: ["Enter"], help: "select a span in the middle; zoom to it if one is selected", run: enter },
+  { keys: ["f"], help: "zoom to the selection or to the measured interval", run: (a) => a.fitSelection() },
+  { keys: ["0", "Home"], help: "show everything", run: (a) => a.fitAll() },
+  { keys: ["m"], help: "measure the selection; press again to remove the measurement", run: (a) => a.toggleMark() },
   { keys: ["p"], help: "critical path on or off", run: (a) => a.togglePath() },
   { keys: ["c"], help: "fold or open the rank of the selection", run: (a) => a.toggleRankFold() },
   { keys: ["e"], help: "open all ranks", run: (a) => a.setAllFolds(false) },
   { keys: ["E"], help: "fold all ranks", run: (a) => a.setAllFolds(true) },
   { keys: ["/"], help: "search", run: (a) => a.focusSearch() },
   { keys: ["n"], help: "next hit", run: (a) => a.nextHit(false) },
-  { keys: ["N"], help: "hit before", run: (a) => a.nextHit(true) },
-  { keys: ["Escape"], help: "forget selection, measurement and search", run: (a) => a.clear() },
+  { keys: ["N"], help: "previous hit", run: (a) => a.nextHit(true) },
+  { keys: ["Escape"], help: "clear selection, measurement and search", run: (a) => a.clear() },
   { keys: ["?"], help: "this list", run: (a) => a.showHelp() },
 ];
 
@@ -55,7 +57,10 @@ function isField(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
 }
 
-/** True where the key meant something. Keys of fields and buttons are theirs. */
+/**
+ * Runs the binding of a key; returns whether there is one. Keys in input fields, and Enter and Space on
+ * buttons, keep their usual effect. Capital letters without a binding of their own count as small ones.
+ */
 export function handleKey(event: KeyboardEvent, actions: Actions): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target)) return false;
   const isButton = event.target instanceof HTMLButtonElement;

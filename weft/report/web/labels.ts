@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names on spans, where they fit. Those of `strong` spans stand out; null: all are alike.
+// Paints names on spans that are wide enough. If some spans are highlighted, the names of all others are
+// faded; `highlighted` is ascending, or null if no spans are.
 import type { TimelineModel } from "./model";
 import { lowerBound, WideSpan } from "./paint";
 import type { Scene } from "./scene";
 
 const FONT_SIZE = 11;
 const PADDING = 4;
-/** Text is the dearest thing on the canvas. */
+/** Largest number of names: text is the slowest thing to paint. The widest spans get a name. */
 const MOST = 400;
 
 export function paintLabels(
@@ -14,11 +15,11 @@ export function paintLabels(
   model: TimelineModel,
   wide: WideSpan[],
   { top, ratio, palette }: Scene,
-  strong: Uint32Array | null,
+  highlighted: Uint32Array | null,
 ): void {
   context.font = `${FONT_SIZE * ratio}px system-ui, sans-serif`;
   context.textBaseline = "middle";
-  // On average; to measure every text would cost more than to draw it.
+  // The mean width of a character. Measuring every text would take longer than painting it.
   const character = context.measureText("ncclDevKernel_AllReduce").width / 21.5;
   const shown =
     wide.length > MOST ? [...wide].sort((a, b) => b.width - a.width).slice(0, MOST) : wide;
@@ -29,7 +30,7 @@ export function paintLabels(
     const name = count > 1 ? `${count} spans, ${model.shortNames[label]}` : model.shortNames[label];
     if (room < 3) continue;
     const text = name.length > room ? `${name.slice(0, room - 1)}…` : name;
-    const isFaded = strong !== null && strong[lowerBound(strong, span)] !== span;
+    const isFaded = highlighted !== null && highlighted[lowerBound(highlighted, span)] !== span;
     context.fillStyle = isFaded ? palette.muted : palette.text[label];
     context.fillText(text, x + PADDING * ratio, (y + height / 2 + 0.5 - top) * ratio, width - PADDING * ratio);
   }

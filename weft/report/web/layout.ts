@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows lie from top to bottom, given what is folded. A folded rank or lane shows its rows as
-// a thumbnail: thin, without text.
+// Vertical positions of ranks, lanes and rows, given what is folded. A folded rank or lane shows its
+// first rows as thumbnails: thin rows without text.
 import type { TimelineModel } from "./model";
 
 export const RANK_HEIGHT = 24;
@@ -9,7 +9,7 @@ const HOST_ROW_HEIGHT = 14;
 const THUMB_HEIGHT = 5;
 const MOST_THUMBS = 4;
 const LANE_GAP = 4;
-/** Ranks that are opened without being asked for. */
+/** Number of ranks that are open at first. */
 const MOST_OPEN = 8;
 
 export interface PlacedRow {
@@ -39,25 +39,30 @@ export interface Layout {
   ranks: PlacedRank[];
   lanes: PlacedLane[];
   height: number;
-  /** Place of each row of the model; undefined where it is not shown. */
+  /** Place of each row of the model; undefined if the row is not shown. */
   placeOf: (PlacedRow | undefined)[];
-  /** Where lines go that belong to a lane and to none of its spans: the lower edge of its first row,
-   *  or the middle of what it is folded into. */
+  /** The y coordinate of lines that belong to a lane but to none of its visible spans: the lower edge of
+   *  its first row, or the middle of the folded lane or rank. */
   laneLine: number[];
 }
 
+/** Which ranks and lanes are folded. */
 export class Folds {
   readonly ranks: boolean[];
   readonly lanes: boolean[];
 
-  /** Ranks that look like another start folded, and so do host threads of jobs with many ranks. */
+  /**
+   * At first, ranks that are similar to an earlier rank are folded. If more than MOST_OPEN distinct ranks
+   * remain, those after the first MOST_OPEN ranks are folded too. Host threads are folded unless the job
+   * has one rank.
+   */
   constructor(model: TimelineModel) {
     const alone = model.ranks.filter((rank, i) => rank.like === i).length;
     this.ranks = model.ranks.map((rank, i) => rank.like !== i || (alone > MOST_OPEN && i >= MOST_OPEN));
     this.lanes = model.lanes.map((lane) => lane.group === "host" && model.ranks.length > 1);
   }
 
-  /** Opens the ranks that the critical path goes through, unless there are too many to be seen. */
+  /** Opens the ranks that the critical path goes through, unless there are more than MOST_OPEN. */
   openPath(model: TimelineModel): void {
     const lanes = [...new Set(model.path.lane)].filter((lane) => lane >= 0);
     const ranks = new Set(lanes.map((lane) => model.lanes[lane].rank));
@@ -70,6 +75,7 @@ export class Folds {
   }
 }
 
+/** Places at most MOST_THUMBS rows as thumbnails; returns the y below the last one. */
 function placeThumbs(layout: Layout, rows: number[], y: number): number {
   for (const row of rows.slice(0, MOST_THUMBS)) {
     layout.rows.push({ row, y, height: THUMB_HEIGHT, thumb: true });
@@ -136,7 +142,7 @@ export function rowAt(layout: Layout, y: number): PlacedRow | undefined {
   return row && y < row.y + row.height + 1 ? row : undefined;
 }
 
-/** Opens what hides the row of a span. */
+/** Opens the rank and the lane of a row; returns whether one of them was folded. */
 export function reveal(model: TimelineModel, folds: Folds, row: number): boolean {
   const lane = model.rows[row].lane;
   const rank = model.lanes[lane].rank;

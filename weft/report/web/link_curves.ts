@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and bandwidth of each collective by size. What is drawn can be chosen; the table has it all.
+// Charts of time and bandwidth by size, one curve per collective and way of timing. The reader chooses
+// which curves are drawn; the table always has all numbers.
 import { Child, el } from "./dom";
 import { fitted } from "./fitted";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, curveName, LinkPage, LinkRow, LinkTable, WAYS } from "./link_data";
 import { Curve, logPlot } from "./log_plot";
 import { nothing, Section, section } from "./section";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const COLOURS = 7;
 
-/** 1024 is "1 KiB": sizes are powers of two, and so are the names on the axis. */
+/** "1 KiB" for 1024. The measured sizes are powers of two, so binary units give short labels. */
 export function binarySize(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB"];
   let unit = 0;
@@ -27,7 +28,7 @@ function rate(value: number): string {
 
 type Way = (typeof WAYS)[number];
 
-/** What a picture shows of a row that took that long. */
+/** The quantity on the y axis: computed from a row and a time of it, and formatted as text. */
 interface Measure {
   value: (row: LinkRow, nanos: number) => number;
   text: (value: number) => string;
@@ -50,14 +51,14 @@ function curve(table: LinkTable, index: number, way: Way, measure: Measure): Cur
   };
 }
 
-/** A box to tick; `changed` is told. */
+/** A checkbox with a label; `changed` is called with its new state. */
 function choice(content: Child[], changed: (on: boolean) => void): HTMLElement {
   const box = el("input", { type: "checkbox", checked: true });
   box.addEventListener("change", () => changed(box.checked));
   return el("label", {}, box, ...content);
 }
 
-/** What both pictures show, chosen once above them. */
+/** The reader's choice of curves, which both charts share. */
 class Shown {
   readonly tables = new Set<number>();
   readonly ways = new Set<string>();
@@ -97,7 +98,7 @@ class Shown {
       const content =
         curves.length > 0
           ? fitted((width) => logPlot(curves, axes, width))
-          : nothing("Nothing is chosen.");
+          : nothing("No curve is selected.");
       holder.replaceChildren(content);
     };
     this.listeners.push(show);
@@ -115,8 +116,8 @@ function micros(nanos: number): string {
   return nanos > 0 ? (nanos / 1e3).toFixed(3) : "";
 }
 
-function twin(page: LinkPage): HTMLElement {
-  return tableTwin(
+function numbersTable(page: LinkPage): HTMLElement {
+  return collapsedTable(
     "times by size, us",
     [
       { title: "collective", text: true },
@@ -155,12 +156,12 @@ export function linkCurves(page: LinkPage): Section[] {
   const time = shown.picture(TIME, "time of a call by size, both logarithmic", "time");
   const speed = shown.picture(SPEED, "bandwidth by size, both logarithmic", "bandwidth");
   const timeLead =
-    "Median of single calls (alone), and many calls in a row, divided by their number. Where a " +
-    "curve is flat the latency counts, where it rises the wires do.";
+    "alone: median of single calls. back to back: many calls in a row, time per call. two at once: two " +
+    "calls in flight at any time, time per call. A flat curve is bound by latency, a rising one by bandwidth.";
   const speedLead =
-    "Bytes of the array by the same times. Of an all-reduce nearly twice as much goes over the wires.";
+    "Bytes of the array divided by the same times. An all-reduce sends nearly twice as many bytes over the network.";
   return [
-    section("time", "Time by size", timeLead, shown.legend(), time, twin(page)),
+    section("time", "Time by size", timeLead, shown.legend(), time, numbersTable(page)),
     section("bandwidth", "Bandwidth by size", speedLead, speed),
   ];
 }

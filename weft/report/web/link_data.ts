@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What links_page.cc writes: measured link tables. Times are nanoseconds, 0 where not measured.
+// The JSON that links_page.cc writes: measured link tables. Times are nanoseconds; 0 means that the value
+// was not measured. docs/formats describes how the values are measured.
 
+/** The times of one size; `alone` is the median, `spread` the interquartile range of single calls. */
 export interface LinkRow {
   bytes: number;
   alone: number;
@@ -37,7 +39,7 @@ export interface LinkPage {
   commands: { command: string; what: string }[];
 }
 
-/** The three ways a size was timed, and how each is drawn. */
+/** The three ways in which a size is timed, and the dashes of their curves. */
 export const WAYS = [
   { key: "alone", name: "alone", dash: "" },
   { key: "back_to_back", name: "back to back", dash: "7 4" },
@@ -49,7 +51,7 @@ export function curveName(table: LinkTable): string {
   return `${table.collective}, ${table.ranks} ranks`;
 }
 
-/** Megabytes of the array a second. */
+/** Megabytes of the array per second. */
 export function bandwidth(bytes: number, nanos: number): number {
   return (bytes / nanos) * 1e3;
 }

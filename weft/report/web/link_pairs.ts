@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks, pair by pair: links that are slower than others stand out.
+// A table of messages between pairs of ranks, which shows links that are slower than others.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, LinkPage, LinkPair } from "./link_data";
 import { Section, section } from "./section";
-import { table } from "./table_twin";
+import { table } from "./data_table";
 
+/** Highest bandwidth of a pair over all sizes, in MB/s. */
 function peak(pair: LinkPair): number {
   return Math.max(...pair.rows.map((row) => bandwidth(row.bytes, row.alone)));
 }
 
-/** A bar as long as its share of the best. */
+/** A bar whose length is the share of the best bandwidth. */
 function bar(value: number, best: number): HTMLElement {
   const width = `width: ${((100 * value) / best).toFixed(1)}%`;
   return el("div", { class: "link-bar" }, el("i", { style: width }));
 }
 
-/** Null where no pairs were measured. */
+/** Null if no pairs were measured. */
 export function linkPairs(page: LinkPage): Section | null {
   const pairs = page.tables.flatMap((one) => one.pairs).sort((a, b) => peak(a) - peak(b));
   if (pairs.length === 0) return null;
@@ -33,12 +34,12 @@ export function linkPairs(page: LinkPage): Section | null {
     { title: "hosts", text: true },
     { title: "latency" },
     { title: "bandwidth" },
-    { title: "of the best", text: true },
+    { title: "share of the best", text: true },
   ];
   return section(
     "pairs",
     "Messages between two ranks",
-    "One message at a time, there and back, halved; slowest first.",
+    "Half the time of a message and its answer, one message at a time. The slowest pair comes first.",
     el("div", { class: "scroll" }, table("messages between pairs of ranks", columns, rows)),
   );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of link tables: what was measured, the curves, the pairs, what to do with it.
+// The page of link tables: what was measured, the curves, the pairs of ranks, and commands that use the
+// tables.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, LinkPage, LinkTable } from "./link_data";
@@ -9,7 +10,7 @@ import { Section } from "./section";
 import { readPage, showPage, use } from "./short_page";
 
 const SHORT: Record<string, string> = { pairs: "pairs", use: "use it" };
-/** More do not fit into a line. */
+/** Number of figures that fit on one line. */
 const FIGURES = 5;
 
 function figure(table: LinkTable): HTMLElement {

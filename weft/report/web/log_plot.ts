@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves over two logarithmic axes.
+// A chart of curves with two logarithmic axes.
 import { svg } from "./dom";
 
 export interface Curve {
@@ -11,7 +11,7 @@ export interface Curve {
 }
 
 export interface Axes {
-  /** For those who cannot see the picture. */
+  /** Description for screen readers. */
   name: string;
   xText: (value: number) => string;
   yText: (value: number) => string;
@@ -30,6 +30,7 @@ interface Scale {
   at: (value: number) => number;
 }
 
+/** A scale from `from` to `to` pixels. It covers at least a factor of 2, so that one value is no problem. */
 function scale(values: number[], from: number, to: number): Scale {
   const low = Math.min(...values);
   const high = Math.max(...values, low * 2);
@@ -37,7 +38,7 @@ function scale(values: number[], from: number, to: number): Scale {
   return { low, high, at: (value) => from + (Math.log(value / low) / length) * (to - from) };
 }
 
-/** 1, 10, 100 ..., with 2 and 5 in between where that leaves few. */
+/** Ticks at 1, 10, 100 ...; if the scale covers less than three decades, also at 2 and 5. */
 function decimals({ low, high }: Scale): number[] {
   const steps = high / low < 1000 ? [1, 2, 5] : [1];
   const found: number[] = [];
@@ -47,7 +48,7 @@ function decimals({ low, high }: Scale): number[] {
   return found;
 }
 
-/** Powers of four from the first value: sizes double from row to row. */
+/** Ticks at the lowest value times powers of two, thinned to about `wanted`: sizes double from row to row. */
 function doublings({ low, high }: Scale, wanted: number): number[] {
   const all: number[] = [];
   for (let value = low; value <= high * 1.001; value *= 2) all.push(value);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time: one line a device, the highest in front with its peak named.
+// Memory over time: one curve per device. The curve with the highest peak is in front, and its peak is
+// labelled.
 import { el, svg } from "./dom";
 import { exactMs, several, ticks } from "./figures";
 import { fitted } from "./fitted";
 import type { Jump, MemoryCurve, MemoryPeak, PageData } from "./page_data";
 import { nothing, Section, section } from "./section";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const HEIGHT = 240;
 const LEFT = 64;
@@ -14,11 +15,12 @@ const TOP = 30;
 const GB = 1e9;
 
 const SOURCES: Record<string, string> = {
-  allocator: "As the allocator counted it.",
-  allocations: "From allocations and frees; what was held before the recording is missing.",
+  allocator: "Totals as the allocator recorded them.",
+  allocations:
+    "Sum of recorded allocations and frees; memory that was allocated before the recording is missing.",
   estimated:
-    "No allocations were recorded. Estimated from shapes: inputs that forward ops keep for the " +
-    "backward pass, a lower bound.",
+    "No allocations were recorded. The curve is an estimate from shapes: the inputs that forward ops keep " +
+    "for the backward pass. It is a lower bound.",
 };
 
 function gigabytes(bytes: number): string {
@@ -29,6 +31,7 @@ function deviceName(device: number): string {
   return device < 0 ? "host" : `device ${device}`;
 }
 
+/** "1.23 GB in aten::mm of step 3". */
 function named(peak: MemoryPeak): string {
   const op = peak.op === "" ? "" : ` in ${peak.op}`;
   const step = peak.step < 0 ? "" : ` of step ${peak.step}`;
@@ -41,7 +44,7 @@ interface Scale {
   y: (bytes: number) => number;
 }
 
-/** What is allocated holds until the next change, so the line has corners, not slopes. */
+/** The path of a step function: a value holds until the next point. */
 function outline(curve: MemoryCurve, scale: Scale): string {
   return curve.times
     .map((time, i) => {
@@ -109,19 +112,25 @@ export function memory(page: PageData, jump: Jump): Section {
   const title = "Memory over time";
   const peaks = page.ranks.flatMap((rank) => (rank.memory ? [{ rank: rank.rank, ...rank.memory }] : []));
   if (page.memory.length === 0) {
-    const hint = "Neither allocations nor shapes were recorded: profile_memory=True records them.";
+    const hint =
+      "The recording has neither allocations nor shapes. Pass profile_memory=True to the PyTorch " +
+      "profiler to record allocations.";
     return section("memory", title, null, nothing(hint));
   }
   const highest = page.memory.reduce((a, b) => (b.peak.bytes > a.peak.bytes ? b : a));
   const link = el("a", { href: "#timeline", class: "jump" }, "show the peak in the timeline");
   link.addEventListener("click", (event) => {
     event.preventDefault();
+    // 5 ms on both sides of the peak.
     jump(highest.peak.time - 5e6, highest.peak.time + 5e6, highest.rank, -1);
   });
   const hidden = peaks.length - new Set(page.memory.map((curve) => curve.rank)).size;
-  const rest = hidden > 0 ? ` The fullest ranks are drawn; ${several(hidden, "other")} in the table.` : "";
-  const twin = tableTwin(
-    "peaks of each rank's fullest device",
+  const rest =
+    hidden > 0
+      ? ` The chart shows the ranks with the highest peaks; the table also has ${several(hidden, "other")}.`
+      : "";
+  const numbers = collapsedTable(
+    "peaks of each rank's device with the highest peak",
     [
       { title: "rank" },
       { title: "device", text: true },
@@ -148,6 +157,6 @@ export function memory(page: PageData, jump: Jump): Section {
     SOURCES[highest.source] + rest,
     fitted((width) => picture(page.memory, width)),
     el("p", {}, link),
-    twin,
+    numbers,
   );
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole recording in one strip: how busy the devices of all ranks are, by class, and which part
-// of it is on the screen. A click or a drag goes there.
+// A strip above the timeline that shows the whole recording: how busy the devices of all ranks are, by
+// class, and which part is visible. A click or a drag moves the visible part.
 import { element } from "./details";
 import type { TimelineModel } from "./model";
 import type { Palette } from "./palette";
@@ -9,10 +9,10 @@ import { fitAll, timeToX, View, xToTime } from "./view";
 
 export const MINIMAP_HEIGHT = 26;
 
-/** One more than classes: the last is waiting for other ranks. */
+/** Times per class and bin. The last entry, after all classes, is waiting for other ranks. */
 type Bins = Float64Array[];
 
-/** Time of all device spans in each of `count` equal parts of `view`, by class. */
+/** Divides `view` into `count` equal bins and adds up the time of all device spans in each, by class. */
 export function fillBins(model: TimelineModel, view: View, count: number): Bins {
   const bins = Array.from({ length: model.classes.length + 1 }, () => new Float64Array(count));
   const size = (view.end - view.start) / count;
@@ -29,7 +29,7 @@ export function fillBins(model: TimelineModel, view: View, count: number): Bins 
     for (let i = row.first; i < row.last; ++i) {
       const collective = model.collectiveOf.get(i);
       let moves = start[i];
-      // As in the rows: who was done before the last came did not wait.
+      // A member that ends before the last one arrives did not wait (see paintWaiting() in paint.ts).
       if (collective !== undefined && model.collectives[collective].lastArrival <= end[i]) {
         moves = Math.max(moves, model.collectives[collective].lastArrival);
         add(bins[model.classes.length], start[i], moves);
@@ -42,6 +42,7 @@ export function fillBins(model: TimelineModel, view: View, count: number): Bins 
 
 export class Minimap {
   readonly canvas = element("canvas", "", "minimap");
+  /** The bars without the frame of the visible part. They are painted again only if width or theme change. */
   private readonly picture = element("canvas");
   private paintedFor: Palette | null = null;
   private readonly whole: View;
@@ -76,7 +77,7 @@ export class Minimap {
     context.strokeRect(x0 - 0.5, 0.5, Math.max(3, x1 - x0), MINIMAP_HEIGHT - 1);
   }
 
-  /** Bars stand on each other; the highest fills the strip. */
+  /** Stacks the classes of each pixel column. The scale is such that the highest column fills the strip. */
   private paintPicture(width: number, palette: Palette): void {
     this.paintedFor = palette;
     this.picture.width = width;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline in the browser: columns as typed arrays. Times are nanoseconds from the beginning of
-// the recording; spans, rows, lanes and ranks are known by their index.
+// The timeline in the browser, as columns in typed arrays. Times are nanoseconds from the beginning of
+// the recording. Spans, rows, lanes and ranks are identified by their index.
 
 export type LaneGroup = "stream" | "track" | "ranges" | "host";
 
 export interface Rank {
   rank: number;
+  /** Host, or stage and replica; may be empty. */
   place: string;
-  /** Index of the rank that stands for it; its own where it stands for itself. */
+  /** Index of the first rank with about the same times; its own index if no earlier rank is similar. */
   like: number;
 }
 
@@ -18,7 +19,7 @@ export interface Lane {
   name: string;
 }
 
-/** Spans [first, last) of a row do not overlap and are in order of time. */
+/** A row shows spans [first, last). They do not overlap and are sorted by time. */
 export interface Row {
   lane: number;
   depth: number;
@@ -38,15 +39,15 @@ export interface Collective {
   /** -1: unknown */
   bytes: number;
   sequence: number;
-  /** Data moves from the last arrival to the end. */
+  /** The transfer takes from the last arrival to the end. */
   lastArrival: number;
   end: number;
-  /** Spans, one a member. */
+  /** Spans, one per member. */
   members: number[];
 }
 
 export interface Path {
-  /** Columns, one entry a piece; -1 where a piece has no span or lane. */
+  /** Columns with one entry per piece of the path; -1 if a piece has no span or no lane. */
   span: Int32Array;
   lane: Int32Array;
   start: Float64Array;
@@ -61,9 +62,9 @@ export interface Spans {
   end: Float64Array;
   label: Uint32Array;
   step: Int32Array;
-  /** How many were put together; empty where none were. */
+  /** Number of recorded spans in each span; empty if no spans were merged. */
   count: Uint32Array;
-  /** busyBefore[i]: time of all spans before i, over all rows. */
+  /** Running sum: busyBefore[i] is the busy time of all spans before i, over all rows. */
   busyBefore: Float64Array;
   row: Uint32Array;
 }
@@ -71,9 +72,9 @@ export interface Spans {
 export interface TimelineModel {
   recordedSpans: number;
   classes: string[];
-  /** Of pieces of the critical path. */
+  /** Names of causes; Path.cause is an index into them. */
   causes: string[];
-  /** Of each label: its name, the name as shown in a span, its class. */
+  /** For each label: its name, the shortened name that is painted on spans, and its class. */
   names: string[];
   shortNames: string[];
   labelClass: Uint8Array;
@@ -82,13 +83,13 @@ export interface TimelineModel {
   rows: Row[];
   spans: Spans;
   steps: Step[];
-  /** Parallel columns, by work. */
+  /** Columns of spans, sorted by `work`: `call` launched `work`. */
   launches: { call: Uint32Array; work: Uint32Array };
   collectives: Collective[];
   /** Span -> index into collectives. */
   collectiveOf: Map<number, number>;
   path: Path;
-  /** Start of the first span: 0, or a little before where hosts did something before the first op. */
+  /** Start of the first span: 0, or slightly negative if a host event precedes the first op. */
   begin: number;
   /** End of the last span. */
   length: number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies above the spans and changes with the pointer: hover, selection, arrows, the critical
-// path, a measured stretch. On a canvas of its own, so that moving the pointer repaints no span.
+// Everything that is painted above the spans: hover, selection, arrows, the critical path, the measured
+// interval. It has a canvas of its own, so that a move of the pointer does not repaint the spans.
 import { formatTime } from "./format";
 import { arrowsOf } from "./links";
 import type { TimelineModel } from "./model";
@@ -8,10 +8,12 @@ import { paintPath, pathPoints } from "./path_line";
 import type { Place, Scene } from "./scene";
 import { timeToX, View } from "./view";
 
+/** Spans are -1 if there is none. */
 export interface OverlayState {
   hovered: number;
   selected: number;
   path: boolean;
+  /** The measured interval. */
   mark: View | null;
 }
 
@@ -91,6 +93,7 @@ export class Overlay {
     }
   }
 
+  /** The end of an arrow at a span. If the row is folded away, the line of its lane. */
   private start(span: number, { layout, view, top, width }: Scene): { x: number; y: number } {
     const row = this.model.spans.row[span];
     const place = layout.placeOf[row];
@@ -107,7 +110,7 @@ export class Overlay {
   }
 }
 
-/** Where a span is on the canvas, at least two pixels wide; null where its row is folded away. */
+/** The place of a span on the canvas, at least two pixels wide; null if its row is folded away. */
 export function spanBox(
   model: TimelineModel,
   { layout, view, top, width }: Place,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report: finds its data in the page and fills the sections.
+// Entry point of the page of a job: reads the data in the page, shows the sections, and decodes the
+// timeline in the background.
 import { fromBase64, gunzip } from "./bytes";
 import { decodeTimeline } from "./decode";
 import { el } from "./dom";
@@ -9,7 +10,7 @@ import { mountTimeline, TimelineHandle } from "./timeline";
 
 declare global {
   interface Window {
-    /** For the console and for tests. */
+    /** For the browser's console and for tests. */
     weft?: { timeline: TimelineHandle };
   }
 }
@@ -23,7 +24,7 @@ function byId(id: string): HTMLElement {
 async function showTimeline(root: HTMLElement): Promise<TimelineHandle> {
   const packed = fromBase64((byId("timeline-data").textContent ?? "").trim());
   const model = decodeTimeline(await gunzip(packed));
-  // Inside of a notebook the address belongs to somebody else.
+  // In a notebook the page is in a frame with an address like about:srcdoc, which cannot be changed.
   const timeline = mountTimeline(root, model, { hash: location.protocol !== "about:" });
   window.weft = { timeline };
   await timeline.drawn;
@@ -35,6 +36,7 @@ function showPage(): void {
   const data = JSON.parse(byId("report-data").textContent ?? "") as PageData;
   const root = el("div", {}, el("p", { class: "hint" }, "Unpacking ..."));
   const shown = showTimeline(root);
+  // Sections can be shown before the timeline is decoded. A jump waits for it.
   mountSections(byId("page"), data, root, (start, end, rank, span) => {
     void shown.then((timeline) => {
       if (span >= 0) timeline.select(span);

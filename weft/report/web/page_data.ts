@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page is made from, apart from the timeline: the JSON that page_json.cc writes. Times are
-// nanoseconds; points in time are those of the timeline. -1 and null stand for "not known".
+// The JSON that page_json.cc writes: all data of the page of a job except the timeline. Durations are
+// nanoseconds; points in time are nanoseconds from the beginning of the recording, as in the timeline.
+// -1 and null mean that a value is unknown.
 
 import type { ScheduleChart } from "./gantt";
 
-/** Time by cause, in the order of CAUSES. */
+/** Time per cause, in the order of CAUSE_KINDS. */
 export type CauseTimes = number[];
 
 export interface Finding {
   kind: string;
   what: string;
-  /** Where it costs most; -1 where it has no rank, step or lane of its own. */
+  /** The rank, step and lane where it costs most; -1 or "" if it concerns all of them. */
   rank: number;
   step: number;
   lane: string;
   ranks: number[];
-  /** Off the step of the slowest rank, if it were gone. */
+  /** How much shorter the step of the slowest rank would be without the finding. */
   gain: number;
+  /** Time that the ops of the finding lose, and the number of these ops. */
   time: number;
   count: number;
   advice: string;
   what_if: string;
   command: string;
-  /** What the timeline shows when it is asked to go there; start < 0: nothing. */
+  /** The view of the timeline that shows the finding, and the span to select; start < 0 if there is none. */
   start: number;
   end: number;
   span: number;
 }
 
+/** Offset of a rank's clock against the first rank, with its 95 % interval. */
 export interface Clock {
   offset: number;
   uncertainty: number;
   samples: number;
+  /** Whether matched events connect this clock to the others. */
   tied: boolean;
 }
 
@@ -46,36 +50,39 @@ export interface MemoryPeak {
 
 export interface RankData {
   rank: number;
-  /** One entry a complete step. */
+  /** Time of each complete step. */
   steps: number[];
+  /** Mean of `steps`; all times below are per step too, unless they say otherwise. */
   step: number;
   causes: CauseTimes;
-  /** [rank, time]: waiting once more, by the rank that came last, longest first; -1: all others. */
+  /** [rank, time]: the waiting time divided by the rank that arrived last, longest first; -1: all others. */
   waiting_for: [number, number][];
   communication: number;
   hidden: number;
+  /** Collectives of the rank, those at which it arrived last, and the total time others waited for it. */
   collectives: number;
   came_last: number;
   made_wait: number;
+  /** Total time of the pieces of the critical path on this rank. */
   on_path: number;
-  /** Largest relative error of the replay over its steps. */
+  /** Largest relative error of the replay over the steps of the rank. */
   replay_error: number;
   clock: Clock;
   memory: MemoryPeak | null;
 }
 
-/** Collectives by first arrival; neighbours are put together where there are very many. */
+/** Collectives in order of their first arrival. If there are very many, neighbours share a column. */
 export interface HeatMap {
-  /** How many collectives there are in all. */
+  /** Total number of collectives. */
   collectives: number;
   columns: HeatColumn[];
   rows: HeatRow[];
 }
 
 export interface HeatColumn {
-  /** How many collectives; the rest tells about the one with the largest skew. */
+  /** Number of collectives in the column; all other members are those of the one with the largest skew. */
   count: number;
-  /** Position among all collectives. */
+  /** Position of this collective among all collectives. */
   index: number;
   kind: string;
   group: string;
@@ -89,7 +96,7 @@ export interface HeatColumn {
 
 export interface HeatRow {
   rank: number;
-  /** Largest lateness in each column; -1: takes no part. */
+  /** Largest lateness in each column; -1 if the rank takes no part. */
   late_by: number[];
 }
 
@@ -99,13 +106,13 @@ export interface MemoryCurve {
   rank: number;
   device: number;
   source: MemorySource;
-  /** Columns, thinned so that no peak is lost. */
+  /** Columns with one entry per point. Points were left out, but never the highest of an interval. */
   times: number[];
   bytes: number[];
   peak: MemoryPeak;
 }
 
-/** A step time with its error bar, and what the step is made of. */
+/** A step time with its error bar, the slowest rank, and the parts of that rank's step. */
 export interface Step {
   step: number;
   low: number;
@@ -114,7 +121,7 @@ export interface Step {
   parts: Parts;
 }
 
-/** Coarser than causes: what can be predicted. */
+/** The parts of a predicted step, which are coarser than causes. */
 export interface Parts {
   compute: number;
   communication: number;
@@ -124,9 +131,9 @@ export interface Parts {
 
 export interface Answer extends Step {
   what_if: string;
-  /** Asked by the user, not one of those worth knowing. */
+  /** Whether the user asked for it; else it is one of the standard what-ifs. */
   asked: boolean;
-  /** The choice with the shortest step. */
+  /** Whether it gives the shortest step of all what-ifs that a user could really choose. */
   best: boolean;
 }
 
@@ -157,7 +164,7 @@ export interface PageData {
   path: { length: number; causes: CauseTimes };
   heat_map: HeatMap;
   memory: MemoryCurve[];
-  /** Of a pipeline: as recorded, and a better one if there is one. */
+  /** For a pipeline: the recorded schedule and, if there is one, a shorter one. Else empty. */
   schedules: ScheduleChart[];
   what_if: { recorded: Step; baseline: Step; answers: Answer[]; measured_links: boolean };
   quality: {
@@ -173,5 +180,5 @@ export interface PageData {
   reproduce: { commands: { command: string; what: string }[]; inputs: string[]; links: string[] };
 }
 
-/** Shows a stretch of time in the timeline, on a rank (-1: any) and a span (-1: none). */
+/** Shows an interval in the timeline. Opens a rank (-1: none) or selects a span (-1: none). */
 export type Jump = (start: number, end: number, rank: number, span: number) => void;

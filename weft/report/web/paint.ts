@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans to pixels. Rows are written straight into the pixels of the canvas: a row costs its width,
-// however many spans it has. A pixel that stands for many spans takes the colour of the longest, as
-// strong as the share of the time in which any runs.
+// Paints spans by writing pixels of an image, not by drawing rectangles: a row takes time proportional to
+// its width in pixels, independent of its number of spans. A pixel that covers several spans gets the
+// colour of the longest one, with an opacity equal to the share of the pixel's time in which a span runs.
 import type { PlacedRow } from "./layout";
 import type { TimelineModel } from "./model";
 import { blend, Palette } from "./palette";
@@ -9,7 +9,7 @@ import { firstAbove, gallop, LongestIndex } from "./row_search";
 import type { Scene } from "./scene";
 import type { View } from "./view";
 
-/** A span wide enough for text, in pixels of the screen from left to right. */
+/** A span that is wide enough for text. x and width are device pixels, y and height are CSS pixels. */
 export interface WideSpan {
   span: number;
   x: number;
@@ -18,11 +18,15 @@ export interface WideSpan {
   height: number;
 }
 
+/** Smallest opacity: a single short span must stay visible. */
 const WEAKEST = 0.35;
+/** Spans of at least this width get a fainter right edge, which separates them from the next one. */
 const EDGE = 4;
+/** Smallest width of a span with text, in CSS pixels. */
 const TEXT_WIDTH = 28;
 
 export class RowPainter {
+  /** One line of pixels. All lines of a row are equal, so a row is painted once and then copied. */
   private line = new Uint32Array(0);
   private pixels = new Uint32Array(0);
   private image: ImageData | null = null;
@@ -30,10 +34,10 @@ export class RowPainter {
   constructor(private readonly model: TimelineModel, private readonly longest: LongestIndex) {}
 
   /**
-   * Everything in the scene. Of `strong` spans (ascending) each is visible, and all others are faded;
-   * null: none is. Returns the spans to be named.
+   * Paints everything in the scene. If `highlighted` (ascending) is not null, these spans are always
+   * visible and all others are faded. Returns the spans that are wide enough for a name.
    */
-  paint(context: CanvasRenderingContext2D, scene: Scene, strong: Uint32Array | null): WideSpan[] {
+  paint(context: CanvasRenderingContext2D, scene: Scene, highlighted: Uint32Array | null): WideSpan[] {
     const { width, height } = context.canvas;
     const { layout, view, top, ratio, palette } = scene;
     if (!this.image || this.image.width !== width || this.image.height !== height) {
@@ -53,8 +57,8 @@ export class RowPainter {
       const y1 = Math.round((placed.y + placed.height - top) * ratio);
       if (y1 <= 0 || y0 >= height) continue;
       this.line.fill(placed.thumb ? palette.band : palette.background);
-      this.paintRow(placed, scene, strong !== null, wide);
-      if (strong) this.paintStrong(placed, view, palette, strong);
+      this.paintRow(placed, scene, highlighted !== null, wide);
+      if (highlighted) this.paintHighlighted(placed, view, palette, highlighted);
       for (let y = Math.max(y0, 0); y < Math.min(y1, height); ++y) {
         this.pixels.set(this.line, y * width);
       }
@@ -72,6 +76,8 @@ export class RowPainter {
     const scale = width / (view.end - view.start);
     const ground = this.line[0];
     let i = firstAbove(end, row.first, row.last, view.start);
+    // `free` is the first pixel that is not painted yet. Each turn paints one span that is at least two
+    // pixels wide, or one pixel with all spans that start in it.
     for (let free = 0; i < row.last; ) {
       const x0 = (start[i] - view.start) * scale;
       if (x0 >= width) return;
@@ -79,7 +85,7 @@ export class RowPainter {
       if (x1 - x0 >= 2) {
         const from = Math.max(free, Math.round(x0));
         const to = Math.min(width, Math.max(from + 1, Math.round(x1)));
-        // Spans that were put together are as strong as they are busy.
+        // The opacity of a merged span is its busy share.
         const busy = (busyBefore[i + 1] - busyBefore[i]) / (end[i] - start[i]);
         const strength = Math.max(WEAKEST, busy);
         const colour = busy < 1 ? blend(ground, colours[label[i]], strength) : colours[label[i]];
@@ -96,7 +102,7 @@ export class RowPainter {
       const x = Math.max(free, Math.floor(x0));
       if (x >= width) return;
       let next = Math.max(i + 1, gallop(start, i, row.last, view.start + (x + 1) / scale));
-      // The last may begin in this pixel and reach far beyond it.
+      // The last span may start in this pixel and end far to the right; then it is painted on its own.
       if (next > i + 1 && (end[next - 1] - start[next - 1]) * scale >= 2) --next;
       const cover = (busyBefore[next] - busyBefore[i]) * scale;
       const top = next - i > 1 ? this.longest.find(i, next) : i;
@@ -107,7 +113,7 @@ export class RowPainter {
     }
   }
 
-  /** A member of a collective waits for the last one to arrive before data moves. */
+  /** Paints the part of a collective's span before the last arrival in the colour of waiting. */
   private paintWaiting(
     span: number,
     view: View,
@@ -119,49 +125,50 @@ export class RowPainter {
     const index = this.model.collectiveOf.get(span);
     if (index === undefined || to - from < EDGE) return;
     const { lastArrival } = this.model.collectives[index];
-    // Who was done before the last came (the root of a broadcast) did not wait for it.
+    // A member that ends before the last one arrives, such as the root of a broadcast, did not wait.
     if (lastArrival > this.model.spans.end[span]) return;
     const until = Math.round((lastArrival - view.start) * scale);
     this.line.fill(palette.waiting, from, Math.min(to, Math.max(from, until)));
   }
 
-  /** Emphasised spans in full colour, at most one for each pixel and always visible. */
-  private paintStrong(placed: PlacedRow, view: View, palette: Palette, strong: Uint32Array): void {
+  /** Paints highlighted spans in full colour, at least one pixel wide. */
+  private paintHighlighted(placed: PlacedRow, view: View, palette: Palette, highlighted: Uint32Array): void {
     const { start, end, label } = this.model.spans;
     const row = this.model.rows[placed.row];
     const width = this.line.length;
     const scale = width / (view.end - view.start);
     const first = firstAbove(end, row.first, row.last, view.start);
-    const last = lowerBound(strong, row.last);
-    for (let k = lowerBound(strong, first), free = 0; k < last; ) {
-      const i = strong[k];
+    const last = lowerBound(highlighted, row.last);
+    for (let k = lowerBound(highlighted, first), free = 0; k < last; ) {
+      const i = highlighted[k];
       const x0 = (start[i] - view.start) * scale;
       if (x0 >= width) return;
       const to = Math.min(width, Math.ceil(Math.max((end[i] - view.start) * scale, x0 + 1)));
       this.line.fill(palette.fill[label[i]], Math.max(free, Math.floor(x0)), to);
       free = Math.max(free, to);
-      // There may be thousands in the pixel just painted.
-      k = firstEndingAfter(end, strong, k + 1, last, view.start + free / scale);
+      // Thousands of spans can end in the pixel just painted; a binary search skips them.
+      k = firstEndingAfter(end, highlighted, k + 1, last, view.start + free / scale);
     }
   }
 }
 
-/** First k in [from, to) for which span strong[k] ends after `time`; all are of one row. */
+/** First k in [from, to) for which span highlighted[k] ends after `time`; all are of one row. */
 function firstEndingAfter(
   end: Float64Array,
-  strong: Uint32Array,
+  highlighted: Uint32Array,
   from: number,
   to: number,
   time: number,
 ): number {
   while (from < to) {
     const middle = (from + to) >>> 1;
-    if (end[strong[middle]] > time) to = middle;
+    if (end[highlighted[middle]] > time) to = middle;
     else from = middle + 1;
   }
   return from;
 }
 
+/** First i for which values[i] >= limit; values.length if there is none. `values` is ascending. */
 export function lowerBound(values: Uint32Array, limit: number): number {
   let low = 0;
   let high = values.length;

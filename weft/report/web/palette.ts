@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of the canvas. They come from the style sheet, so that everything on the page agrees and
-// a change of theme is a change of style. Pixels are 0xAABBGGRR, as canvases store them.
+// Colours of the timeline's canvases. They are read from the style sheet, so that canvases and HTML use the
+// same colours, and again after a change of theme. Pixels are 0xAABBGGRR: canvases store RGBA bytes, and
+// typed arrays are little endian on all supported devices.
 import type { TimelineModel } from "./model";
 
 export interface Palette {
-  /** By label. */
+  /** Fill colour and text colour per label. */
   fill: Uint32Array;
   text: string[];
-  /** For spans that something else is to stand out from. */
+  /** Fill colour per label for spans that are not highlighted while others are. */
   faded: Uint32Array;
   waiting: number;
-  /** The same for CSS. */
+  /** The colour of waiting as a CSS colour. */
   waitingStyle: string;
   background: number;
   band: number;
@@ -19,7 +20,7 @@ export interface Palette {
   line: string;
   accent: string;
   halo: string;
-  /** By span class, as CSS colours. */
+  /** CSS colour per span class. */
   classes: string[];
 }
 
@@ -38,7 +39,7 @@ function pixel([r, g, b]: Rgb): number {
   return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** Between two pixels; `share` of `b`, 0 to 1. */
+/** Mixes two pixels: `share` of `b` (0 to 1) and the rest of `a`. Red and blue are computed at once. */
 export function blend(a: number, b: number, share: number): number {
   const s = (share * 256) | 0;
   const rb = ((a & 0xff00ff) * (256 - s) + (b & 0xff00ff) * s) >>> 8;
@@ -56,7 +57,7 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** The part of the name of the custom property behind "--weft-". */
+/** For each span class, the custom property of its colour without the prefix "--weft-". */
 const CLASS_STYLE: Record<string, string> = {
   compute: "compute",
   memory_copy: "memory-copy",
@@ -73,7 +74,7 @@ export function styleOf(spanClass: string): string {
   return CLASS_STYLE[spanClass] ?? "idle";
 }
 
-/** Shades by name, so that neighbours of one class can be told apart. */
+/** The name of a span chooses a shade, so that neighbours of the same class can be distinguished. */
 const SHADES = [0, 0.12, 0.24, -0.1, -0.2];
 
 export function readPalette(element: Element, model: TimelineModel): Palette {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path as a line through its pieces, up and down between lanes and ranks.
+// Paints the critical path as a line along its pieces, which goes up and down between lanes and ranks.
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { firstAbove } from "./row_search";
@@ -11,7 +11,7 @@ export interface Point {
   y: number;
 }
 
-/** Height at which a piece is drawn: the lower edge of its span, where no text is. */
+/** The y coordinate of a piece: the lower edge of its span, where the line does not cover text. */
 function heightOf(model: TimelineModel, layout: Layout, piece: number): number {
   const { span, lane } = model.path;
   const place = span[piece] >= 0 ? layout.placeOf[model.spans.row[span[piece]]] : undefined;
@@ -20,8 +20,8 @@ function heightOf(model: TimelineModel, layout: Layout, piece: number): number {
 }
 
 /**
- * Corners of the line within the view. Pieces narrower than a pixel are drawn as the stretch from
- * the highest to the lowest of them: more could not be seen, and there may be thousands.
+ * Corners of the line within the view. Thousands of pieces can fall into one pixel column. Pieces narrower
+ * than a pixel are therefore replaced, per column, by one vertical line from the highest to the lowest.
  */
 export function pathPoints(model: TimelineModel, { layout, view, width, top }: Place): Point[] {
   const { start, end } = model.path;
@@ -76,7 +76,7 @@ export function paintPath(
   paintHeads(context, points, ink);
 }
 
-/** Where the path goes over to another lane an arrow head shows the direction. */
+/** Paints an arrow head at each point where the path changes to another lane. */
 function paintHeads(context: CanvasRenderingContext2D, points: Point[], ink: string): void {
   const LEAST = 12;
   context.fillStyle = ink;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of a recorded pipeline, and a better one where there is one.
+// The section of a recorded pipeline: its schedule and, if there is one, a shorter schedule.
 import { share } from "./figures";
 import { gantt } from "./gantt";
 import type { PageData } from "./page_data";
 import { Section, section } from "./section";
 
-/** Null where the job is no pipeline. */
+/** Null if the job is not a pipeline. */
 export function pipeline(page: PageData): Section | null {
   if (page.schedules.length === 0) return null;
   const [recorded, better] = page.schedules;
-  const gain = better ? ` Another order of the same micro-batches takes ${share(recorded.step - better.step, recorded.step)} less.` : "";
-  const lead = `Usual times of each stage, without profiler, in one simulated step; what is shaded waits.${gain}`;
+  const gain = better
+    ? ` Another schedule of the same micro-batches takes ${share(recorded.step - better.step, recorded.step)} less time.`
+    : "";
+  const lead =
+    "One simulated step with the usual op times of each stage, without the time that profiling takes. " +
+    `Shaded time is idle.${gain}`;
   return section("pipeline", "Pipeline", lead, ...gantt(page.schedules));
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of plans of pipelines: what a step takes, its schedule, its stages, what to do with it.
+// The page of pipeline plans: step time and lower bound, the schedule, the stages, and commands that use
+// the plan.
 import { el } from "./dom";
 import { exactMs, milliseconds, ranges, share, withUnit } from "./figures";
 import { formatBytes } from "./format";
 import { gantt, ScheduleChart } from "./gantt";
 import { Section, section } from "./section";
 import { readPage, ShortPage, showPage, use } from "./short_page";
-import { table } from "./table_twin";
+import { table } from "./data_table";
 
-/** What plan_page.cc writes. Times are nanoseconds. */
+/** The JSON that plan_page.cc writes. Times are nanoseconds. */
 interface PlanPage extends ShortPage {
   plans: Plan[];
   charts: ScheduleChart[];
@@ -59,11 +60,13 @@ function head(page: PlanPage): HTMLElement {
     `${plan.microbatches} micro-batches`,
   ];
   const figures = page.plans.map((one, i) =>
-    figure(withUnit(one.step), `a step, order ${one.schedule}; ${share(page.charts[i].idle, 1)} idle`),
+    figure(withUnit(one.step), `per step, schedule ${one.schedule}; ${share(page.charts[i].idle, 1)} idle`),
   );
-  const proved = plan.bound >= plan.step;
-  const gap = proved ? "no plan takes less" : `at most ${share(plan.step - plan.bound, plan.step)} to gain`;
-  figures.push(figure(withUnit(plan.bound), `bound of all plans: ${gap}`));
+  const isOptimal = plan.bound >= plan.step;
+  const gap = isOptimal
+    ? "no plan is faster"
+    : `another plan saves at most ${share(plan.step - plan.bound, plan.step)}`;
+  figures.push(figure(withUnit(plan.bound), `lower bound of all plans: ${gap}`));
   return el(
     "header",
     { id: "verdict", class: "verdict" },
@@ -74,7 +77,8 @@ function head(page: PlanPage): HTMLElement {
 }
 
 function schedule(page: PlanPage): Section {
-  const lead = "One simulated step: a row for the devices of a stage, time to the right, what is shaded waits.";
+  const lead =
+    "One simulated step, with one row for the devices of a stage and time to the right. Shaded time is idle.";
   return section("schedule", "Schedule", lead, ...gantt(page.charts));
 }
 
@@ -97,7 +101,7 @@ function stages(page: PlanPage): Section {
   const columns = [
     { title: "stage" },
     { title: "layers", text: true },
-    { title: "how many" },
+    { title: "number of layers" },
     { title: "devices", text: true },
     { title: "forward, ms" },
     { title: "backward, ms" },
@@ -108,7 +112,7 @@ function stages(page: PlanPage): Section {
   const tables = page.plans.map((plan) =>
     el("div", { class: "scroll" }, table(`stages of ${plan.file}`, columns, plan.stages.map(stageRow))),
   );
-  return section("stages", "Stages", "Times of one micro-batch on the devices of the stage.", ...tables);
+  return section("stages", "Stages", "Times are per micro-batch, on the devices of the stage.", ...tables);
 }
 
 const page = readPage<PlanPage>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mouse, pen and finger on the canvas: drag moves, click selects, Shift and drag measures, the
-// wheel scrolls and with Ctrl zooms.
+// Mouse, pen and touch on the canvas: a drag moves the view, a click selects, a drag with Shift measures,
+// the wheel scrolls, and the wheel with Ctrl zooms. Coordinates are CSS pixels on the canvas.
 
 export interface PointerActions {
   zoomAt(factor: number, x: number): void;
@@ -10,13 +10,15 @@ export interface PointerActions {
   leave(): void;
   click(x: number, y: number): void;
   doubleClick(x: number, y: number): void;
-  /** From one place on the canvas to another, while Shift is held. */
+  /** Measures from x0 to x1, while Shift is held. */
   measure(x0: number, x1: number): void;
 }
 
-/** Less is a click with a shaky hand. */
+/** A movement of fewer pixels counts as a click. */
 const DRAG = 4;
+/** Zoom per pixel of the wheel, as an exponent. */
 const WHEEL = 0.002;
+/** Pixels per line, for browsers that report wheel movements in lines. */
 const LINE = 16;
 
 export function listenToPointer(canvas: HTMLElement, actions: PointerActions): void {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far to trust all of the above: what was odd about the input, how well the replay gives the
-// recording back, how well the clocks agree, what was not recorded but inferred.
+// The section that says how far to trust the numbers: problems of the input, the error of the replay, how
+// well the clocks agree, and what was inferred because it was not recorded.
 import { el } from "./dom";
 import { count, share, withUnit } from "./figures";
 import type { Clock, Diagnostic, PageData, RankData } from "./page_data";
 import { Section, section } from "./section";
-import { table, tableTwin } from "./table_twin";
+import { table, collapsedTable } from "./data_table";
 
 const ORDER = ["data loss", "warning", "info"];
 
@@ -26,7 +26,7 @@ function diagnostics(page: PageData): HTMLElement {
   const list = [...page.quality.diagnostics].sort(
     (a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity),
   );
-  if (list.length === 0) return el("p", {}, "Nothing was odd about the input.");
+  if (list.length === 0) return el("p", {}, "Weft found no problems in the input.");
   return el("ul", { class: "diagnostics" }, ...list.map(diagnosticItem));
 }
 
@@ -35,27 +35,27 @@ function facts(page: PageData): HTMLElement {
   const rows: [string, string][] = [
     [
       "replay",
-      `${withUnit(q.replayed_step)} a step against ${withUnit(page.what_if.recorded.step)} recorded; ` +
-        `off by at most ${(100 * q.replay_error).toFixed(2)} % on any rank and step`,
+      `${withUnit(q.replayed_step)} per step; recorded: ${withUnit(page.what_if.recorded.step)}; ` +
+        `error at most ${(100 * q.replay_error).toFixed(2)} % on any rank and step`,
     ],
     [
       "dependencies",
       `${count(q.inferred_edges)} of ${count(q.edges)} (${share(q.inferred_edges, q.edges)}) were not ` +
-        `recorded, but are known from how frameworks work`,
+        `recorded; Weft inferred them from how frameworks work`,
     ],
     ["graph", `${count(q.ops)} ops of ${count(page.ranks.length)} ranks`],
-    ["interference", `compute is ${q.interference.toFixed(2)} times slower beside communication`],
+    ["interference", `compute takes ${q.interference.toFixed(2)} times as long while communication runs`],
   ];
   if (q.overhead_per_event > 0) {
     const cost = (q.overhead_per_event / 1000).toFixed(2);
-    rows.push(["profiler", `${cost} µs of host time an event, taken out of the baseline`]);
+    rows.push(["profiler", `${cost} µs of host time per event, subtracted from the baseline`]);
   }
   return el("dl", {}, ...rows.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]));
 }
 
-/** Offset and its interval on the scale of the widest one. */
+/** A small chart of a clock's offset and its 95 % interval. All rows share the scale of the widest one. */
 function interval(clock: Clock, widest: number): HTMLElement {
-  if (!clock.tied) return el("span", {}, "nothing connects this clock");
+  if (!clock.tied) return el("span", {}, "no event connects this clock to others");
   const place = (time: number) => 50 + (50 * time) / widest;
   const left = place(clock.offset - clock.uncertainty);
   const width = Math.max(place(clock.offset + clock.uncertainty) - left, 0.5);
@@ -88,19 +88,19 @@ function clocks(page: PageData): HTMLElement | null {
     { title: "clock offset µs" },
     { title: "± 95 %" },
     { title: "", text: true },
-    { title: "ends compared" },
-    { title: "replay off by" },
+    { title: "events compared" },
+    { title: "replay error" },
   ];
-  const caption = "clocks against the first rank, and error of the replay";
-  if (page.ranks.length > 32) return tableTwin(caption, columns, () => rows(page.ranks));
+  const caption = "clock offsets against the first rank, and error of the replay";
+  if (page.ranks.length > 32) return collapsedTable(caption, columns, () => rows(page.ranks));
   return el("div", { class: "scroll" }, table(caption, columns, rows(page.ranks)));
 }
 
 export function quality(page: PageData): Section {
   return section(
     "quality",
-    "How good is the data",
-    "What was odd about the input, what was assumed, and how sure the numbers above are.",
+    "Data quality",
+    "Problems of the input, assumptions, and the accuracy of the numbers above.",
     diagnostics(page),
     facts(page),
     clocks(page),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about sorted spans: which is first after a time, which is the longest of many.
+// Searches in sorted spans: the first span after a time, the longest span of a range, the span at a point.
 import type { Row, TimelineModel } from "./model";
 
 /** First i in [from, to) with values[i] > limit; `to` if there is none. */
@@ -12,7 +12,7 @@ export function firstAbove(values: Float64Array, from: number, to: number, limit
   return from;
 }
 
-/** The same, fast where the answer is near `from`. */
+/** Like firstAbove(), but faster if the result is near `from` (exponential search). */
 export function gallop(values: Float64Array, from: number, to: number, limit: number): number {
   let step = 1;
   let low = from;
@@ -27,8 +27,9 @@ export function gallop(values: Float64Array, from: number, to: number, limit: nu
 const FAN = 16;
 
 /**
- * The longest span of any stretch of a row: level k holds, for each FAN^(k+1) spans, the longest.
- * A pixel of a zoomed-out row stands for thousands of spans and must not look at each.
+ * Finds the longest span of a range in logarithmic time: level k has the longest span of each block of
+ * FAN^(k+1) spans. A pixel of a zoomed-out row can cover thousands of spans; looking at each of them
+ * would be too slow. Building the index is linear.
  */
 export class LongestIndex {
   private readonly levels: Uint32Array[] = [];
@@ -48,7 +49,7 @@ export class LongestIndex {
     }
   }
 
-  /** Of spans [from, to), which must not be empty. */
+  /** The longest of spans [from, to), which must not be empty. */
   find(from: number, to: number): number {
     return this.findAt(-1, from, to, from);
   }
@@ -60,6 +61,7 @@ export class LongestIndex {
       for (let i = from; i < to; ++i) best = this.longer(best, at(i));
       return best;
     }
+    // Whole blocks are looked up in the level above; the ends of the range are searched here.
     const inner = Math.ceil(from / FAN);
     const outer = Math.floor(to / FAN);
     for (let i = from; i < inner * FAN; ++i) best = this.longer(best, at(i));
@@ -72,7 +74,10 @@ export class LongestIndex {
   }
 }
 
-/** The span of the row at `time`; else the longest that is nearer than `slack`; -1 without any. */
+/**
+ * The span of the row that contains `time`, if it is longer than 2 * `slack`. Else the longest span within
+ * `slack` of `time`, because that is the one whose colour the pixel has. -1 if there is none.
+ */
 export function spanAt(
   model: TimelineModel,
   longest: LongestIndex,

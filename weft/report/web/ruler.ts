@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time above the rows: steps, and ticks at round numbers.
+// The ruler above the rows: steps, and ticks at round times.
 import { formatPoint } from "./format";
 import type { TimelineModel } from "./model";
 import type { Scene } from "./scene";
@@ -8,13 +8,14 @@ import { timeToX, View } from "./view";
 const TICK_WIDTH = 110;
 export const RULER_HEIGHT = 40;
 
-/** 1, 2 or 5 times a power of ten, at least `least`. */
+/** The smallest value that is at least `least` and is 1, 2 or 5 times a power of ten. */
 export function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   const found = [1, 2, 5].find((factor) => factor * power >= least);
   return (found ?? 10) * power;
 }
 
+/** Times of ticks that are at least TICK_WIDTH pixels apart, so that their labels do not overlap. */
 export function tickTimes(view: View, width: number): { times: number[]; step: number } {
   const step = roundStep(Math.max(1, ((view.end - view.start) / width) * TICK_WIDTH));
   const times: number[] = [];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every painter must know: which rows and times are on the screen, how large it is, and its
-// colours. Lengths are CSS pixels; `ratio` of them make a pixel of the screen.
+// What every painter needs: the visible rows and times, the size of the canvas, and the colours. Lengths
+// are CSS pixels; `ratio` is the number of device pixels per CSS pixel.
 import type { Layout } from "./layout";
 import type { Palette } from "./palette";
 import type { View } from "./view";
 
-/** Where things are. */
+/** Maps rows and times to places on the canvas. */
 export interface Place {
   layout: Layout;
   view: View;

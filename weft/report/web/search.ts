@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which spans have a name that contains a text.
+// Finds spans by a part of their name.
 import type { TimelineModel } from "./model";
 
-/** Ascending ids of all hits; names are compared without regard to case. */
+/** Ids of all hits in ascending order. Case is ignored. An empty query has no hits. */
 export function findSpans(model: TimelineModel, query: string): Uint32Array {
   const text = query.trim().toLowerCase();
   if (text === "") return new Uint32Array(0);
@@ -14,8 +14,8 @@ export function findSpans(model: TimelineModel, query: string): Uint32Array {
 }
 
 /**
- * The hit after (or before) `from`, going by time over all rows, round and round. Hits that start
- * together go by id.
+ * The next hit after `from` (or, if `back`, before it) in order of start time over all rows. The order
+ * wraps around at its ends. The tie-break for hits with the same start is the id. -1 without hits.
  */
 export function nextHit(model: TimelineModel, hits: Uint32Array, from: number, back: boolean): number {
   if (hits.length === 0) return -1;

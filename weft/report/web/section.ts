@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of the page: a heading that can be linked to, one sentence that tells how to read what
-// follows, and the content.
+// A section of the page: a heading with an anchor, an introduction that says how to read the content, and
+// the content.
 import { Child, el } from "./dom";
 
 export interface Section {
@@ -20,6 +20,7 @@ export function section(id: string, title: string, lead: Child, ...content: Chil
   return { id, title, element };
 }
 
+/** The text of a section that has nothing to show. */
 export function nothing(text: string): HTMLElement {
   return el("p", { class: "nothing" }, text);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the page: a reader stops when satisfied.
+// The sections of the page, in the order in which readers ask: what to fix comes first, details and data
+// quality come last.
 import { breakdown } from "./breakdown";
 import { el } from "./dom";
 import { findings } from "./findings";
@@ -15,7 +16,7 @@ import { themeSwitch } from "./theme";
 import { verdict } from "./verdict";
 import { whatIf } from "./what_if";
 
-/** Names in the bar at the top, which has room for short ones only. */
+/** Short names for the navigation bar. */
 const SHORT: Record<string, string> = {
   findings: "findings",
   steps: "steps",
@@ -34,7 +35,7 @@ function navigation(parts: Section[], theme: HTMLElement): HTMLElement {
   return el("nav", { "aria-label": "parts of the report" }, el("span", { class: "brand" }, "weft"), ...links, theme);
 }
 
-/** `timeline` takes its place among the others. */
+/** `timeline` is the element of the timeline, which is mounted separately. */
 export function mountSections(
   root: HTMLElement,
   page: PageData,

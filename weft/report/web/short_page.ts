@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of a few parts under one bar of links: those of link tables and of plans.
+// The common parts of the pages of link tables and of plans: reading the data, the navigation bar, and the
+// list of commands.
 import { command, el } from "./dom";
 import { Section, section } from "./section";
 import { themeSwitch } from "./theme";
 
-/** What every such page has. */
+/** JSON members that both pages have. */
 export interface ShortPage {
   version: string;
   commands: { command: string; what: string }[];
 }
 
-/** The last part: commands that go on from here. */
+/** The last section: commands that use what the page shows. */
 export function use(page: ShortPage): Section {
   const list = page.commands.map((item) =>
     el("li", {}, command(item.command), el("span", { class: "what" }, item.what)),
@@ -19,12 +20,15 @@ export function use(page: ShortPage): Section {
   return section("use", "What to do with it", null, el("ul", { class: "commands" }, ...list), version);
 }
 
-/** What the file holds. */
+/** The JSON data in the page. */
 export function readPage<Page>(): Page {
   return JSON.parse(document.getElementById("report-data")?.textContent ?? "") as Page;
 }
 
-/** `short`: names of parts in the bar, where they are not their titles. `skip`: to where, and its words. */
+/**
+ * Shows the page. `short` maps ids of sections to names in the navigation bar; a section without one has
+ * its title there. `skip` is the target and the text of the skip link.
+ */
 export function showPage(
   head: HTMLElement,
   parts: Section[],
@@ -41,7 +45,7 @@ export function showPage(
       { "aria-label": "parts of the report" },
       el("span", { class: "brand" }, "weft"),
       ...links,
-      // Charts take their colours from the style sheet: nothing to draw again.
+      // These pages have no canvas, and CSS recolours everything else: nothing has to be drawn again.
       themeSwitch(() => undefined),
     ),
     el("main", {}, head, ...parts.map((part) => part.element)),

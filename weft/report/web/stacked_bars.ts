@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horizontal bars made of coloured parts, one a row, all on one scale.
+// A chart of horizontal bars that consist of coloured parts: one bar per row, all on one scale.
 import { Child, el } from "./dom";
 import { milliseconds, share, withUnit } from "./figures";
 
@@ -7,24 +7,24 @@ export interface Part {
   label: string;
   time: number;
   colour: string;
-  /** Text inside, where it fits; the time if there is none. */
+  /** Text inside the part, if it fits; by default the time. */
   text?: string;
 }
 
 export interface Bar {
   label: Child;
-  /** For those who hear the page. */
+  /** Name for screen readers. */
   name: string;
   parts: Part[];
-  /** Error bar. */
+  /** Ends of the error bar. */
   low?: number;
   high?: number;
-  /** Right of the bar. */
+  /** Shown to the right of the bar; by default the sum of the parts. */
   value?: Child;
   strong?: boolean;
 }
 
-/** Of the scale; narrower parts stay without text. */
+/** Share of the scale below which a part gets no text. */
 const ROOM_FOR_TEXT = 0.055;
 
 function drawPart(part: Part, total: number, scale: number): HTMLElement {
@@ -52,13 +52,13 @@ export function stackedBars(bars: Bar[], name: string): HTMLElement {
   const rows = bars.flatMap((bar) => {
     const sum = total(bar);
     const parts = bar.parts.filter((part) => part.time > 0);
-    const said = parts.map((part) => `${part.label} ${withUnit(part.time)}`).join(", ");
+    const description = parts.map((part) => `${part.label} ${withUnit(part.time)}`).join(", ");
     const error = bar.low !== undefined && bar.high !== undefined && bar.high > bar.low;
     return [
       el("span", { class: bar.strong ? "stack-label strong" : "stack-label" }, bar.label),
       el(
         "span",
-        { class: "stack", role: "img", "aria-label": `${bar.name}: ${said}` },
+        { class: "stack", role: "img", "aria-label": `${bar.name}: ${description}` },
         ...parts.map((part) => drawPart(part, sum, scale)),
         error ? whisker(bar.low ?? 0, bar.high ?? 0, scale) : null,
       ),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canvases and their box: sizes, scrolling, and at most one painting a frame.
+// The canvases of the timeline and their container: sizes, scrolling, and painting at most once per frame.
 import { element } from "./details";
 import { paintLabels } from "./labels";
 import type { Layout } from "./layout";
@@ -53,7 +53,7 @@ export class Stage {
     this.overlay.setAttribute(
       "aria-label",
       "Timeline of all ranks. Arrow keys walk from span to span, W A S D zoom and move, " +
-        "question mark lists all keys. The table below says the same in words.",
+        "question mark lists all keys. The table below has the same data as text.",
     );
     this.spans.setAttribute("aria-hidden", "true");
     this.ruler.setAttribute("aria-hidden", "true");
@@ -90,11 +90,13 @@ export class Stage {
     this.request();
   }
 
+  /** Requests a frame in which everything is painted. */
   request(): void {
     this.spansDue = true;
     this.requestOverlay();
   }
 
+  /** Requests a frame in which only the overlay is painted, unless the spans are due too. */
   requestOverlay(): void {
     if (this.pending) return;
     this.pending = true;
@@ -104,16 +106,16 @@ export class Stage {
     });
   }
 
-  /** Of `strong` see RowPainter.paint(). */
-  paint(layout: Layout, view: View, state: OverlayState, strong: Uint32Array | null): void {
+  /** Paints what is due. RowPainter.paint() describes `highlighted`. */
+  paint(layout: Layout, view: View, state: OverlayState, highlighted: Uint32Array | null): void {
     if (this.stage.clientWidth === 0) return;
     const palette = (this.palette ??= readPalette(this.box, this.model));
     const { top, width, height } = this;
     const scene = { layout, view, top, width, height, ratio: this.spans.width / width, palette };
     if (this.spansDue) {
       const { spans, ruler } = this.contexts;
-      const wide = this.painter.paint(spans, scene, strong);
-      paintLabels(spans, this.model, wide, scene, strong);
+      const wide = this.painter.paint(spans, scene, highlighted);
+      paintLabels(spans, this.model, wide, scene, highlighted);
       paintRuler(ruler, this.model, scene);
       this.minimap.paint(scene);
       this.spansDue = false;
@@ -144,7 +146,7 @@ export class Stage {
       canvas.style.width = `${this.width}px`;
       canvas.style.height = `${height}px`;
     }
-    // Spans are painted in device pixels, the others in those of the page.
+    // Spans are painted in device pixels; the other canvases are scaled to CSS pixels.
     for (const canvas of [this.overlay, this.ruler, this.minimap.canvas]) {
       canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     }

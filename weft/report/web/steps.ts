@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each step takes on each rank: a group of bars a step, a bar a rank.
+// Step times: one group of bars per step, with one bar per rank.
 import { el, svg } from "./dom";
 import { exactMs, milliseconds, ticks, withUnit } from "./figures";
 import { fitted } from "./fitted";
 import { foldRanks, mean, Shown } from "./fold_ranks";
 import type { PageData } from "./page_data";
 import { nothing, Section, section } from "./section";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const HEIGHT = 220;
 const LEFT = 52;
@@ -14,6 +14,7 @@ const BOTTOM = 24;
 const TOP = 18;
 const WIDEST_BAR = 28;
 
+/** `slot` is the width of a group of bars. */
 interface Scale {
   width: number;
   y: (time: number) => number;
@@ -49,6 +50,7 @@ function group(page: PageData, rows: Shown[], step: number, scale: Scale): SVGEl
       svg("title", {}, `step ${page.job.steps[step]}, ${row.label}: ${withUnit(times[i])}`),
     );
   });
+  // Only every n-th group is labelled if labels would overlap; a label needs 48 pixels.
   const every = Math.ceil(48 / scale.slot);
   if (step % every !== 0) return bars;
   const middle = left + scale.slot / 2;
@@ -72,22 +74,22 @@ function picture(page: PageData, rows: Shown[], width: number): SVGElement {
 }
 
 export function steps(page: PageData): Section {
-  const title = "Step time by step and rank";
+  const title = "Step time per step and rank";
   if (page.job.steps.length === 0) {
     return section("steps", title, null, nothing("No step was recorded on every rank."));
   }
   const rows = foldRanks(page, (rank) => rank.step);
-  const twin = tableTwin(
+  const numbers = collapsedTable(
     "step time, ms",
     [{ title: "rank" }, ...page.job.steps.map((n) => ({ title: `step ${n}` })), { title: "mean" }],
     () => page.ranks.map((r) => [String(r.rank), ...r.steps.map(exactMs), exactMs(r.step)]),
   );
   const lead = el("span", {});
-  lead.append("Milliseconds, from the end of the step before to the end of its own. One bar a rank");
+  lead.append("Milliseconds from the end of the previous step to the end of the step. One bar per rank");
   if (page.ranks.length > 1) {
     const name = `rank ${page.late_rank}`;
-    lead.append("; ", el("span", { class: "slowest-name" }, name), " is the one the others wait for");
+    lead.append("; the other ranks wait for ", el("span", { class: "slowest-name" }, name));
   }
   lead.append(".");
-  return section("steps", title, lead, fitted((width) => picture(page, rows, width)), twin);
+  return section("steps", title, lead, fitted((width) => picture(page, rows, width)), numbers);
 }

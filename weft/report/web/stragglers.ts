@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes late to collectives, how often, and what that costs the others.
+// Which ranks arrive late at collectives, how often, and how long the others wait for them.
 import { el } from "./dom";
 import { count, exactMs, several, share, withUnit } from "./figures";
 import { formatBytes } from "./format";
 import { HeatMapView } from "./heat_map";
 import type { Jump, PageData } from "./page_data";
 import { nothing, Section, section } from "./section";
-import { tableTwin } from "./table_twin";
+import { collapsedTable } from "./data_table";
 
 const MOST_ROWS = 200;
 
 function lead(page: PageData): string {
   const worst = page.ranks.reduce((a, b) => (b.made_wait > a.made_wait ? b : a));
   const { collectives, rows } = page.heat_map;
-  const shown = rows.length < page.ranks.length ? ` The ${rows.length} latest ranks are shown.` : "";
+  const shown =
+    rows.length < page.ranks.length
+      ? ` The chart shows the ${rows.length} ranks that others wait for longest.`
+      : "";
   return (
-    `How long after the first rank each one came to ${several(collectives, "collective")}, ` +
-    `in order of time. Rank ${worst.rank} came last ${count(worst.came_last)} of ` +
-    `${count(worst.collectives)} times (${share(worst.came_last, worst.collectives)}) and kept the ` +
-    `first to come waiting for ${withUnit(worst.made_wait)} in all.${shown}`
+    `How long after the first rank each rank arrives at a collective; ${several(collectives, "collective")} ` +
+    `in order of time. Rank ${worst.rank} arrived last at ${count(worst.came_last)} of ` +
+    `${several(worst.collectives, "collective")} (${share(worst.came_last, worst.collectives)}); the first ` +
+    `ranks to arrive waited ${withUnit(worst.made_wait)} for it in total.${shown}`
   );
 }
 
-function rankTwin(page: PageData): HTMLElement {
-  return tableTwin(
+function lateRanksTable(page: PageData): HTMLElement {
+  return collapsedTable(
     "lateness by rank",
-    [{ title: "rank" }, { title: "collectives" }, { title: "came last" }, { title: "made wait ms" }],
+    [
+      { title: "rank" },
+      { title: "collectives" },
+      { title: "arrived last" },
+      { title: "others waited, ms" },
+    ],
     () =>
       page.ranks.map((r) => [
         String(r.rank),
@@ -36,10 +44,10 @@ function rankTwin(page: PageData): HTMLElement {
   );
 }
 
-function collectiveTwin(page: PageData): HTMLElement {
+function collectivesTable(page: PageData): HTMLElement {
   const { columns } = page.heat_map;
   const worst = [...columns].sort((a, b) => b.last - b.first - (a.last - a.first)).slice(0, MOST_ROWS);
-  const details = tableTwin(
+  const details = collapsedTable(
     "collectives, largest skew first",
     [
       { title: "#" },
@@ -67,13 +75,14 @@ function collectiveTwin(page: PageData): HTMLElement {
 }
 
 export interface Stragglers extends Section {
+  /** Draws the heat map again, after a change of theme. */
   redraw: () => void;
 }
 
 export function stragglers(page: PageData, jump: Jump): Stragglers {
   const title = "Who is late";
   if (page.heat_map.columns.length === 0) {
-    const why = page.ranks.length > 1 ? "No collective was recorded on two ranks." : "One rank only.";
+    const why = page.ranks.length > 1 ? "No collective was recorded on two or more ranks." : "The job has only one rank.";
     return { ...section("stragglers", title, null, nothing(why)), redraw: () => undefined };
   }
   const view = new HeatMapView(page.heat_map, jump);
@@ -82,8 +91,8 @@ export function stragglers(page: PageData, jump: Jump): Stragglers {
     title,
     lead(page),
     el("div", { class: "scroll" }, view.element),
-    rankTwin(page),
-    collectiveTwin(page),
+    lateRanksTable(page),
+    collectivesTable(page),
   );
   return { ...part, redraw: () => view.draw() };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline as a table, for those who cannot see or do not want the picture: what takes most
-// time in the visible stretch, lane by lane.
+// The timeline as a table, for readers who cannot see the chart or prefer text: what takes most time in
+// the visible part, by lane and name.
 import { element } from "./details";
 import { formatCount, formatPoint, formatTime } from "./format";
 import type { TimelineModel } from "./model";
@@ -15,7 +15,10 @@ export interface TableRow {
   total: number;
 }
 
-/** Longest first. Spans that reach beyond the view count with the part inside. */
+/**
+ * Adds up the time of visible spans by lane and name; the `most` largest sums, largest first. A span that
+ * reaches beyond the view counts with its visible part.
+ */
 export function sumUp(model: TimelineModel, view: View, most: number): TableRow[] {
   const { start, end, label, count, busyBefore } = model.spans;
   const sums = new Map<number, TableRow>();
@@ -45,7 +48,7 @@ function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): v
   const from = formatPoint(Math.max(model.begin, view.start), length / 100);
   const to = formatPoint(Math.min(model.length, view.end), length / 100);
   const head = element("tr");
-  for (const title of ["Rank", "Lane", "Name", "Count", "Total", "Share of the window"]) {
+  for (const title of ["Rank", "Lane", "Name", "Count", "Total", "Share of the visible time"]) {
     const cell = element("th", title);
     cell.scope = "col";
     head.append(cell);
@@ -69,14 +72,14 @@ function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): v
   table.replaceChildren(element("caption", `What takes most time from ${from} to ${to}`), header, body);
 }
 
-/** A table to be opened, filled then and whenever asked. */
-export function tableTwin(model: TimelineModel, view: () => View): HTMLElement {
-  const table = element("table", "", "twin");
+/** A collapsed table. It is filled when it is opened and when the reader clicks its button. */
+export function visibleTable(model: TimelineModel, view: () => View): HTMLElement {
+  const table = element("table", "", "data-table");
   const fill = (): void => fillTable(table, model, view());
   const refresh = element("button", "Update to the visible window");
   refresh.type = "button";
   refresh.addEventListener("click", fill);
-  const box = element("details", "", "twin");
+  const box = element("details", "", "data-table");
   box.addEventListener("toggle", () => box.open && fill());
   box.append(element("summary", "The visible window as a table"), refresh, table);
   return box;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dark or light: as the system says, until the reader chooses; the choice is remembered.
+// The switch between dark and light colours. By default the page follows the system. A choice of the reader
+// is stored in the browser.
 import { el } from "./dom";
 
 const KEY = "weft-theme";
 type Theme = "auto" | "light" | "dark";
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 
-/** Pages opened from a file or a notebook may have no storage. */
+/** The stored choice. Access to the storage can throw on pages in a file or a notebook. */
 function remembered(): Theme {
   try {
     const value = localStorage.getItem(KEY);
@@ -20,11 +21,11 @@ function remember(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Then it holds until the page is closed.
+    // Without storage the choice is valid until the page is closed.
   }
 }
 
-/** The switch. `changed` is told whenever colours are different from before. */
+/** Creates the switch. `changed` is called after each change of colours. */
 export function themeSwitch(changed: () => void): HTMLButtonElement {
   const button = el("button", { type: "button", id: "theme", class: "theme" });
   let theme = remembered();
@@ -33,7 +34,7 @@ export function themeSwitch(changed: () => void): HTMLButtonElement {
     const dark = theme === "dark" || (theme === "auto" && system.matches);
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     button.textContent = `theme: ${theme}`;
-    button.setAttribute("aria-label", `colours: ${theme}; change to ${NEXT[theme]}`);
+    button.setAttribute("aria-label", `colours: ${theme}; switch to ${NEXT[theme]}`);
   };
   apply();
   button.addEventListener("click", () => {

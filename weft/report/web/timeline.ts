@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline as one thing: mountTimeline() puts it into an element and gives a handle to it.
+// The timeline: mountTimeline() puts it into an element and returns a handle. The class Timeline holds
+// the state (view, selection, search, folds) and connects the parts: every change of state ends in
+// changed(), which requests a frame and saves the view in the address.
 import type { ToolbarActions } from "./toolbar";
 import { element, showDetails } from "./details";
 import { formatTime } from "./format";
@@ -14,13 +16,13 @@ import { listenToPointer } from "./pointer";
 import { LongestIndex, spanAt } from "./row_search";
 import { findSpans, nextHit } from "./search";
 import { Stage } from "./stage";
-import { tableTwin } from "./table";
+import { visibleTable } from "./table";
 import { legend, Toolbar } from "./toolbar";
 import { around, clampView, fitAll, pan, View, xToTime, zoom } from "./view";
 import { spanAcross, spanBeside } from "./walk";
 
 export interface TimelineOptions {
-  /** Keep the view in the address of the page. */
+  /** Whether to keep the view in the address of the page. */
   hash?: boolean;
 }
 
@@ -28,21 +30,21 @@ export interface TimelineOptions {
 export interface TimelineHandle {
   zoomTo(start: number, end: number): void;
   fit(): void;
-  /** Opens what hides it and brings it into view; -1 selects nothing. */
+  /** Selects a span, opens its rank and lane and scrolls to it; -1 clears the selection. */
   select(span: number): void;
-  /** Opens the ranks it goes through, too. */
+  /** Shows or hides the critical path; opens the ranks that it goes through. */
   showPath(on: boolean): void;
   /** Opens a rank (by its number) and scrolls to it. */
   showRank(rank: number): void;
-  /** Highlights all spans whose name contains the text; the number of hits. */
+  /** Highlights all spans whose name contains the text; returns the number of hits. */
   search(text: string): number;
   view(): View;
   selected(): number;
   isPathShown(): boolean;
-  /** Place of a span on the canvas, in CSS pixels; null where it is folded away. */
+  /** Place of a span on the canvas, in CSS pixels; null if its row is folded away. */
   boxOf(span: number): Box | null;
   readonly model: TimelineModel;
-  /** Settled when the first frame with data is on the canvas. */
+  /** Resolves when the first frame with data is on the canvas. */
   readonly drawn: Promise<void>;
 }
 
@@ -88,7 +90,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.refreshLayout();
   }
 
-  // What the handle offers.
+  // Functions of TimelineHandle.
   zoomTo(start: number, end: number): void {
     this.setView(clampView({ start, end }, this.model));
   }
@@ -136,7 +138,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
     return this.hits.length;
   }
 
-  // What keys and buttons do.
+  // Functions of ToolbarActions, which keys, buttons and the pointer call.
   zoomBy(factor: number, at?: number): void {
     const { start, end } = this.current;
     const selected = this.selection >= 0 ? this.middleOf(this.selection) : NaN;
@@ -208,11 +210,11 @@ class Timeline implements ToolbarActions, TimelineHandle {
   private build(): void {
     const bar = element("div", "", "bar");
     bar.append(this.toolbar.box, legend(this.model, styleOf));
-    const twin = tableTwin(this.model, () => this.current);
+    const numbers = visibleTable(this.model, () => this.current);
     this.details.setAttribute("aria-live", "polite");
     this.details.setAttribute("aria-label", "Details of the selected span");
     this.root.classList.add("timeline");
-    this.root.replaceChildren(bar, this.stage.box, this.details, twin);
+    this.root.replaceChildren(bar, this.stage.box, this.details, numbers);
     this.toolbar.showPath(false);
     showDetails(this.details, this.model, -1, () => undefined);
   }
@@ -221,6 +223,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.root.addEventListener("pointerenter", () => (this.pointerInside = true));
     this.root.addEventListener("pointerleave", () => (this.pointerInside = false));
     document.addEventListener("keydown", (event) => {
+      // Keys also work without focus while the pointer is over the timeline.
       const isOurs = this.root.contains(event.target as Node);
       if (isOurs || (this.pointerInside && event.target === document.body)) handleKey(event, this);
     });
@@ -263,6 +266,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.stage.request();
     if (!this.options.hash) return;
     window.clearTimeout(this.saving);
+    // Browsers limit how often the address may change, so it is saved after 200 ms without a change.
     this.saving = window.setTimeout(() => {
       const { current: view, selection: selected, query, path } = this;
       history.replaceState(null, "", writeHash({ view, selected, query, path }));
@@ -271,8 +275,8 @@ class Timeline implements ToolbarActions, TimelineHandle {
 
   private frame(): void {
     const { selection: selected, hovered, path, mark } = this;
-    const strong = this.query ? this.hits : path ? this.model.path.spans : null;
-    this.stage.paint(this.layout, this.current, { selected, hovered, path, mark }, strong);
+    const highlighted = this.query ? this.hits : path ? this.model.path.spans : null;
+    this.stage.paint(this.layout, this.current, { selected, hovered, path, mark }, highlighted);
   }
 
   private setView(view: View): void {
@@ -304,6 +308,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
     return (this.model.spans.start[span] + this.model.spans.end[span]) / 2;
   }
 
+  /** The span within one pixel of a point on the canvas; -1 if there is none. */
   private spanUnder(x: number, y: number): number {
     const placed = rowAt(this.layout, y + this.stage.top);
     if (!placed || x < 0) return -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buttons, search field, legend and the list of keys.
+// The toolbar of the timeline: buttons, search field, legend and the dialog that lists all keys.
 import type { Actions } from "./actions";
 import { element } from "./details";
-import { formatCount, words } from "./format";
+import { formatCount, readable } from "./format";
 import { BINDINGS } from "./keys";
 import type { TimelineModel } from "./model";
 
@@ -42,13 +42,13 @@ export class Toolbar {
     this.box.append(
       this.field,
       this.hits,
-      button("◂", "Hit before (N)", () => actions.nextHit(true)),
+      button("◂", "Previous hit (N)", () => actions.nextHit(true)),
       button("▸", "Next hit (n)", () => actions.nextHit(false)),
       this.path,
-      button("Fit", "Everything (0)", () => actions.fitAll()),
-      button("Open all", "All ranks and lanes (e)", () => actions.setAllFolds(false)),
-      button("Fold all", "All ranks (E)", () => actions.setAllFolds(true)),
-      button("Keys", "What keys do (?)", () => actions.showHelp()),
+      button("Fit", "Show the whole recording (0)", () => actions.fitAll()),
+      button("Open all", "Open all ranks and lanes (e)", () => actions.setAllFolds(false)),
+      button("Fold all", "Fold all ranks (E)", () => actions.setAllFolds(true)),
+      button("Keys", "List all keys (?)", () => actions.showHelp()),
       this.help,
     );
   }
@@ -81,15 +81,15 @@ function helpDialog(): HTMLDialogElement {
     keys.forEach((key) => term.append(element("kbd", key), " "));
     list.append(term, element("dd", help));
   }
-  list.append(element("dt", "drag"), element("dd", "move; with Shift: measure"));
+  list.append(element("dt", "drag"), element("dd", "move; with Shift: measure an interval"));
   list.append(element("dt", "Ctrl + wheel"), element("dd", "zoom; Shift + wheel: go left and right"));
-  list.append(element("dt", "double click"), element("dd", "fit the span"));
+  list.append(element("dt", "double click"), element("dd", "zoom to the span"));
   dialog.append(list, button("Close", "Escape", () => dialog.close()));
   dialog.addEventListener("keydown", (event) => event.stopPropagation());
   return dialog;
 }
 
-/** One chip a class that is in use; and whether all that was recorded is drawn. */
+/** The legend: one entry per class in use, and a note if short spans were merged. */
 export function legend(model: TimelineModel, styleOf: (name: string) => string): HTMLElement {
   const box = element("ul", "", "legend");
   box.setAttribute("aria-label", "Colours");
@@ -100,13 +100,13 @@ export function legend(model: TimelineModel, styleOf: (name: string) => string):
     const item = element("li");
     const chip = element("span", "", "chip");
     chip.style.background = `var(--weft-${styleOf(name)})`;
-    item.append(chip, words(name));
+    item.append(chip, readable(name));
     box.append(item);
   }
   const drawn = model.spans.start.length;
   if (drawn < model.recordedSpans) {
     const counts = `${formatCount(drawn)} of ${formatCount(model.recordedSpans)} spans`;
-    box.append(element("li", `${counts}: short neighbours are drawn as one`, "thinned"));
+    box.append(element("li", `${counts} drawn: short neighbours are merged`, "thinned"));
   }
   return box;
 }

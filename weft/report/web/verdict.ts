@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first thing on the page: what job this is, how long its step takes, and the one sentence that
-// most readers came for.
+// The head of the page: the name and the facts of the job, the verdict in one sentence, and the most
+// important figures.
 import { el } from "./dom";
 import { milliseconds, ranges, several, share } from "./figures";
 import type { Answer, PageData } from "./page_data";
@@ -10,16 +10,16 @@ function figure(value: string, unit: string, what: string): HTMLElement {
   return el("div", { class: "figure" }, number, el("span", { class: "figure-what" }, what));
 }
 
-/** Shorter than the baseline by this much: less is not worth a figure at the top. */
-const WORTH_IT = 0.98;
+/** The best what-if is shown only if its step is below this share of the baseline. */
+const MAX_SHARE = 0.98;
 
-/** Of those that somebody could really choose, where transfer times are known well enough. */
+/** The best what-if that a user could really choose; undefined if it saves less than 2 %. */
 function bestChoice(page: PageData): Answer | undefined {
-  const limit = page.what_if.baseline.step * WORTH_IT;
+  const limit = page.what_if.baseline.step * MAX_SHARE;
   return page.what_if.answers.find((answer) => answer.best && answer.step < limit);
 }
 
-/** "23-1048" rather than a line full of numbers. */
+/** "3-5, 7", or only the first and last step if the list would be long. */
 function stepRange(steps: number[]): string {
   const all = ranges(steps);
   return all.length <= 30 ? all : `${steps[0]} to ${steps[steps.length - 1]}`;
@@ -28,11 +28,12 @@ function stepRange(steps: number[]): string {
 function figures(page: PageData): HTMLElement[] {
   const slowest = page.ranks.find((rank) => rank.rank === page.late_rank);
   const list = [
-    figure(milliseconds(page.step), "ms", "a step, as recorded"),
+    figure(milliseconds(page.step), "ms", "per step, as recorded"),
     figure(milliseconds(page.what_if.baseline.step), "ms", "predicted without the profiler"),
   ];
   if (!slowest) return list;
   const causes = slowest.causes;
+  // Indices into CAUSE_KINDS: exposed transfer and waiting; data loading, host launch and idle.
   const exposed = causes[2] + causes[3];
   const host = causes[4] + causes[5] + causes[6];
   const percent = (part: number) => share(part, slowest.step).replace(" %", "");
@@ -41,7 +42,7 @@ function figures(page: PageData): HTMLElement[] {
   }
   list.push(figure(percent(host), "%", "device idle"));
   const best = bestChoice(page);
-  if (best) list.push(figure(milliseconds(best.step), "ms", `best choice, ${best.what_if}`));
+  if (best) list.push(figure(milliseconds(best.step), "ms", `best what-if, ${best.what_if}`));
   return list;
 }
 

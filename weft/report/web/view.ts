@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stretch of time is on the screen.
+// The visible time interval, and functions that zoom and move it. Times are nanoseconds.
 
 export interface View {
   start: number;
   end: number;
 }
 
-/** When the recording begins and ends. */
+/** The begin of the recording and its end (`length`). */
 export interface Extent {
   begin: number;
   length: number;
 }
 
-/** Shorter stretches show nothing more. */
+/** Shortest view: recorded times have a resolution of 1 ns, so a shorter view shows no more detail. */
 const SHORTEST = 50;
-/** Share of the recording that may be seen beyond its ends. */
+/** How far the view may reach beyond the recording, as a share of its length. */
 const MARGIN = 0.02;
 
 export function fitAll({ begin, length }: Extent): View {
@@ -22,6 +22,7 @@ export function fitAll({ begin, length }: Extent): View {
   return { start: begin - whole * MARGIN * 0.5, end: begin + whole * (1 + MARGIN * 0.5) };
 }
 
+/** Limits the size of a view and moves it into the recording, with its margin. */
 export function clampView(view: View, { begin, length }: Extent): View {
   const whole = Math.max(length - begin, SHORTEST);
   const low = begin - whole * MARGIN;
@@ -32,7 +33,7 @@ export function clampView(view: View, { begin, length }: Extent): View {
   return { start, end: start + size };
 }
 
-/** `factor` < 1 zooms in; `at` stays where it is on the screen. */
+/** `factor` < 1 zooms in; the time `at` keeps its place on the screen. */
 export function zoom(view: View, factor: number, at: number, extent: Extent): View {
   const size = view.end - view.start;
   const wanted = Math.max(SHORTEST, size * factor);
@@ -41,13 +42,13 @@ export function zoom(view: View, factor: number, at: number, extent: Extent): Vi
   return clampView({ start, end: start + wanted }, extent);
 }
 
-/** `share` of the width of the screen; positive: later. */
+/** Moves the view by a share of its length; positive moves to later times. */
 export function pan(view: View, share: number, extent: Extent): View {
   const by = (view.end - view.start) * share;
   return clampView({ start: view.start + by, end: view.end + by }, extent);
 }
 
-/** A stretch with some room on both sides. */
+/** The interval with a quarter of its length on both sides. */
 export function around(start: number, end: number, extent: Extent): View {
   const room = Math.max((end - start) * 0.25, SHORTEST / 2);
   return clampView({ start: start - room, end: end + room }, extent);

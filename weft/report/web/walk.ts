@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From span to span with the arrow keys. All give -1 where there is nothing to go to.
+// Where the arrow keys go from a span. All functions return -1 if there is no such span.
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { LongestIndex, spanAt } from "./row_search";
 import type { View } from "./view";
 
-/** The next or last one of the same row. */
+/** The next (1) or previous (-1) span of the same row. */
 export function spanBeside(model: TimelineModel, span: number, by: 1 | -1): number {
   const row = model.rows[model.spans.row[span]];
   const next = span + by;
@@ -13,8 +13,8 @@ export function spanBeside(model: TimelineModel, span: number, by: 1 | -1): numb
 }
 
 /**
- * One of the nearest row above or below that has any near its time. Without a span the first row with
- * something near the middle of the view.
+ * A span of the nearest row above (-1) or below (1) that has one near the middle of `span`: within half the
+ * width of the view. Without a span (-1), the first row with a span near the middle of the view.
  */
 export function spanAcross(
   model: TimelineModel,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before and after: the recorded step, the step without profiler, and the step under a what-if, side
-// by side with their error bars and what changed.
+// Compares the recorded step, the predicted step without the profiler (the baseline) and the predicted step
+// of a what-if: bars with error bars, and a table of what changes. The reader chooses the what-if.
 import { legend, PART_KINDS, partTimes } from "./causes";
 import { el } from "./dom";
 import { exactMs, milliseconds, share, signedMs, withUnit } from "./figures";
 import type { Answer, PageData, Step } from "./page_data";
 import { nothing, Section, section } from "./section";
 import { Bar, stackedBars } from "./stacked_bars";
-import { table, tableTwin } from "./table_twin";
+import { table, collapsedTable } from "./data_table";
 
 function bar(label: string, step: Step): Bar {
   const parts = partTimes(step.parts).map((time, i) => ({
@@ -28,7 +28,7 @@ function differences(before: Step, after: Step): HTMLTableElement {
     el("span", { class: b < a ? "better" : b > a ? "worse" : "" }, signedMs(b - a)),
   ];
   return table(
-    "against the baseline, ms",
+    "difference from the baseline, ms",
     [{ title: "part", text: true }, { title: "baseline" }, { title: "predicted" }, { title: "change" }],
     [
       ...PART_KINDS.map((kind, i) => row(kind.label, was[i], is[i])),
@@ -37,17 +37,19 @@ function differences(before: Step, after: Step): HTMLTableElement {
   );
 }
 
+/** "1.25×": the baseline step divided by the step of the what-if. */
 function speedup(page: PageData, answer: Answer): string {
   return `${(page.what_if.baseline.step / Math.max(answer.step, 1)).toFixed(2)}×`;
 }
 
-/** The choice a reader would make first: what was asked, else the best, else the fastest. */
+/** The what-if that is shown first: the first one the user asked for, else the best one, else the first. */
 function firstShown(answers: Answer[]): number {
   const asked = answers.findIndex((answer) => answer.asked);
   const best = answers.findIndex((answer) => answer.best);
   return Math.max(0, asked >= 0 ? asked : best);
 }
 
+/** The list of what-ifs as radio buttons, each with a small bar and its error bar. */
 function choices(page: PageData, chosen: number, choose: (i: number) => void): HTMLElement {
   const scale = Math.max(...page.what_if.answers.map((a) => a.high), page.what_if.baseline.high, 1);
   const items = page.what_if.answers.map((answer, i) => {
@@ -74,7 +76,7 @@ function choices(page: PageData, chosen: number, choose: (i: number) => void): H
   return el("fieldset", { class: "choices" }, el("legend", {}, "What if …"), ...items);
 }
 
-function twin(page: PageData): HTMLElement {
+function numbersTable(page: PageData): HTMLElement {
   const { recorded, baseline, answers } = page.what_if;
   const row = (name: string, step: Step, speed: string) => [
     name,
@@ -84,7 +86,7 @@ function twin(page: PageData): HTMLElement {
     speed,
     ...partTimes(step.parts).map(exactMs),
   ];
-  return tableTwin(
+  return collapsedTable(
     "steps before and after, ms",
     [
       { title: "what if", text: true },
@@ -106,8 +108,8 @@ export function whatIf(page: PageData): Section {
   const { recorded, baseline, answers, measured_links } = page.what_if;
   const title = "Before and after";
   if (answers.length === 0) {
-    const why = "This recording can answer none of the what-ifs worth knowing.";
-    return section("what-if", title, null, nothing(why), twin(page));
+    const why = "This recording has too little information to answer any of the standard what-ifs.";
+    return section("what-if", title, null, nothing(why), numbersTable(page));
   }
   const shown = el("div", { class: "comparison", "aria-live": "polite" });
   const choose = (i: number) => {
@@ -132,11 +134,12 @@ export function whatIf(page: PageData): Section {
   const chosen = firstShown(answers);
   choose(chosen);
   const links = measured_links
-    ? "Transfer times were measured."
-    : "Transfer times are those of the recording; a link table (--links) makes the error bars narrower.";
+    ? "Transfer times come from the link table."
+    : "Transfer times come from the recording; a link table (--links) makes the error bars narrower.";
   const lead =
-    `Recorded: with the profiler. Baseline: the same job without it, steps back to back. ${links}`;
+    "Recorded: the step with the profiler. Baseline: predicted for the same job without the profiler and " +
+    `without pauses between steps. ${links}`;
   const all = PART_KINDS.map((_, i) => i);
   const sides = el("div", { class: "sides" }, choices(page, chosen, choose), shown);
-  return section("what-if", title, lead, legend(PART_KINDS, all), sides, twin(page));
+  return section("what-if", title, lead, legend(PART_KINDS, all), sides, numbersTable(page));
 }

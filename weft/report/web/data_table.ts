@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables, and the table that every picture has behind it: the same numbers for those who cannot see
-// the picture, want to copy it or do not trust it.
+// Tables, among them the collapsed table below every chart. It has the same numbers, for readers who cannot
+// see the chart, want to copy the numbers, or want to check them.
 import { Child, el } from "./dom";
 
 export interface Column {
   title: string;
-  /** Left-aligned; numbers are not. */
+  /** Text is left-aligned, numbers are right-aligned. */
   text?: boolean;
 }
 
@@ -26,10 +26,10 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLTabl
   );
 }
 
-/** Made when it is opened: pages of a thousand ranks stay quick. */
-export function tableTwin(caption: string, columns: Column[], rows: () => Row[]): HTMLElement {
+/** A table that is created when the reader opens it, so that pages of a thousand ranks load quickly. */
+export function collapsedTable(caption: string, columns: Column[], rows: () => Row[]): HTMLElement {
   const summary = el("summary", {}, "as a table");
-  const details = el("details", { class: "twin" }, summary);
+  const details = el("details", { class: "data-table" }, summary);
   details.addEventListener("toggle", () => {
     if (!details.open || details.querySelector("table")) return;
     details.append(el("div", { class: "scroll" }, table(caption, columns, rows())));
