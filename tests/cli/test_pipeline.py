@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pipeline`: profiles, PipeDream's model, plans."""
+"""`weft pipeline`: layer profiles, PipeDream's model, plans, and comparison with rivals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_pipedream_mode_gives_the_slowest_stage(weft: Weft, chain: Path) -> None
         ),
     ],
 )
-def test_a_profile_that_cannot_be_used_is_one_sentence(
+def test_an_invalid_profile_gives_one_sentence(
     weft: Weft, tmp_path: Path, text: str, code: int, says: str
 ) -> None:
     path = tmp_path / "odd.txt"
@@ -77,7 +77,7 @@ def plan(weft: Weft, *words: str | Path) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(done.stdout))
 
 
-def test_a_plan_has_step_bound_and_stages_and_is_found_right(
+def test_a_plan_has_step_bound_and_stages_and_passes_verify(
     weft: Weft, chain: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
@@ -94,7 +94,7 @@ def test_a_plan_has_step_bound_and_stages_and_is_found_right(
     assert "WRONG" not in done.stdout
 
 
-def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
+def test_stages_and_schedule_can_be_chosen(weft: Weft, chain: Path) -> None:
     words: list[str | Path] = [chain, "--cluster", "4 devices, 1000GB/s", "--microbatches", "8", "--stages", "4",
              "--replicas", "1", "--schedule", "1f1b", "--compare"]  # fmt: skip
     answer = plan(weft, *words)
@@ -105,7 +105,7 @@ def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
     assert answer["rivals"]["1f1b"] == pytest.approx(33.0, abs=0.01)
 
 
-def test_a_damaged_plan_is_found_wrong(weft: Weft, chain: Path, tmp_path: Path) -> None:
+def test_a_damaged_plan_fails_verify(weft: Weft, chain: Path, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     plan(weft, chain, "--cluster", "2 devices, 1GB/s", "--microbatches", "4", "-o", file)
     content = json.loads(file.read_text())
@@ -129,7 +129,7 @@ def test_a_damaged_plan_is_found_wrong(weft: Weft, chain: Path, tmp_path: Path) 
         ([], 2, "--cluster is missing"),
     ],
 )
-def test_what_cannot_be_planned_is_one_sentence(
+def test_an_impossible_plan_gives_one_sentence(
     weft: Weft, chain: Path, tmp_path: Path, words: list[str], code: int, says: str
 ) -> None:
     (tmp_path / "apart.json").write_text('{"devices": 2, "bandwidth": 0}')
@@ -140,7 +140,7 @@ def test_what_cannot_be_planned_is_one_sentence(
     assert done.stderr.count("\n") == 1
 
 
-def test_the_same_question_has_the_same_answer(weft: Weft, chain: Path, tmp_path: Path) -> None:
+def test_the_same_input_gives_the_same_plan(weft: Weft, chain: Path, tmp_path: Path) -> None:
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     for file in files:
         plan(weft, chain, "--cluster", "3x V100, 4 hosts, 25Gb", "--microbatches", "6", "-o", file)
@@ -168,7 +168,7 @@ def test_compare_shows_plans_of_all_planners(weft: Weft, chain: Path) -> None:
     assert "dualpipe-v" in text and "to weft" in text
 
 
-def test_a_plan_of_others_can_be_named_and_is_found_right(
+def test_the_plan_of_a_rival_can_be_chosen_and_passes_verify(
     weft: Weft, chain: Path, tmp_path: Path
 ) -> None:
     words: list[str | Path] = [chain, "--cluster", "2 devices, 1000GB/s", "--microbatches", "8"]
@@ -229,7 +229,7 @@ def test_time_of_loading_data_is_noted_and_can_be_dropped(weft: Weft, tmp_path: 
     assert json.loads(done.stdout)["plans"][0]["step_ms"] == 6
 
 
-def test_every_order_that_is_offered_can_be_planned_with(
+def test_every_order_in_the_reference_can_be_planned_with(
     weft: Weft, chain: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
@@ -245,6 +245,6 @@ def test_every_order_that_is_offered_can_be_planned_with(
         assert weft("verify", file).returncode == 0
 
 
-def test_one_of_something_is_not_many(weft: Weft, chain: Path) -> None:
+def test_a_count_of_one_uses_the_singular(weft: Weft, chain: Path) -> None:
     done = weft("pipeline", chain, "--cluster", "1 device", "--microbatches", "1")
     assert " layers on 1 device, 1 micro-batch per step\n" in done.stdout, done.stderr

@@ -60,7 +60,7 @@ def test_the_layout_of_megatron(weft: Weft, plan: Path) -> None:
     assert "--num-layers 8" in done.stderr
 
 
-def test_json_tells_times_of_any_plan(weft: Weft) -> None:
+def test_json_holds_the_times_of_any_plan(weft: Weft) -> None:
     done = weft("pipeline", "export", EXAMPLES / "plan.json", "--to", "json")
     assert done.returncode == 0, done.stderr
     schedule = json.loads(done.stdout)
@@ -73,7 +73,7 @@ def test_json_tells_times_of_any_plan(weft: Weft) -> None:
     ] == written["orders"]
 
 
-def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> None:
+def test_a_plan_that_megatron_cannot_express_is_refused_with_advice(weft: Weft, tmp_path: Path) -> None:
     """The first plan of the guide has two stages per device, in a V."""
     asked = [EXAMPLES / "gpt8l.json", "--cluster", "4 devices, 12.5GB/s", "--microbatches", "8"]
     path = tmp_path / "plan.json"
@@ -107,7 +107,7 @@ def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> Non
         ([], 2, "PLAN is missing"),
     ],
 )
-def test_what_cannot_be_exported_is_one_sentence(
+def test_an_impossible_export_gives_one_sentence(
     weft: Weft, words: list[str | Path], code: int, says: str
 ) -> None:
     done = weft("pipeline", "export", *words)
@@ -127,7 +127,7 @@ def test_what_cannot_be_exported_is_one_sentence(
         ("zb-v", "zbv", [0, 1, 2, 3, 3, 2, 1, 0]),
     ],
 )
-def test_families_are_those_that_torch_makes(
+def test_families_of_schedules_equal_those_of_torch(
     weft: Weft, tmp_path: Path, name: str, dumped: str, devices: list[int]
 ) -> None:
     case = {"P": len(devices), "M": 8, "f": 1, "b": 1, "w": 1, "c": 0, "device": devices}

@@ -20,7 +20,7 @@ def ranks(name: str, world: int) -> list[Path]:
     return files
 
 
-def test_json_tells_the_step_and_what_it_is_made_of(weft: Weft) -> None:
+def test_json_holds_the_step_and_its_parts(weft: Weft) -> None:
     files = ranks("pp-gpt8l-w2", 2)
     done = weft("pipeline", "predict", *files, "--schedule", "interleaved", "--microbatches", "8",
                 "--json")  # fmt: skip
@@ -52,7 +52,7 @@ def test_a_table_of_other_ranks_is_named_as_unused(weft: Weft) -> None:
     assert json.loads(done.stdout)["diagnostics"][-1]["id"] == "predict-links-unused"
 
 
-def test_what_torch_would_refuse_is_predicted_with_a_note(weft: Weft) -> None:
+def test_a_number_of_micro_batches_that_torch_refuses_gets_a_note(weft: Weft) -> None:
     files = ranks("pp-gpt8l-w2", 2)
     for words, told in ((["1f1b", "1"], True), (["1f1b", "2"], False), (["gpipe", "1"], False)):
         done = weft("pipeline", "predict", *files, "--schedule", words[0], "--microbatches",
@@ -72,7 +72,7 @@ def test_what_torch_would_refuse_is_predicted_with_a_note(weft: Weft) -> None:
         (["one.txt", "two.txt"], "one argument too many"),
     ],
 )
-def test_what_cannot_be_predicted_is_one_sentence(
+def test_an_impossible_prediction_gives_one_sentence(
     weft: Weft, words: list[str | Path], says: str
 ) -> None:
     done = weft("pipeline", *words)
@@ -91,7 +91,7 @@ def test_what_cannot_be_predicted_is_one_sentence(
         ([0, 1, 3], "rank 2 of the job is not recorded"),
     ],
 )
-def test_some_ranks_of_a_pipeline_are_not_enough(
+def test_missing_ranks_of_a_pipeline_are_refused(
     weft: Weft, question: str, given: list[int], says: str
 ) -> None:
     files = ranks("pp-gpt8l-w4", 4)
@@ -112,7 +112,7 @@ def timeline(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["ST", "AR"])
-def test_steps_of_production_jobs_come_out_within_two_percent(weft: Weft, name: str) -> None:
+def test_steps_of_production_jobs_are_predicted_within_two_percent(weft: Weft, name: str) -> None:
     done = weft("pipeline", "predict", timeline(name), "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -137,7 +137,7 @@ def test_replan_goes_around_the_slow_worker(weft: Weft) -> None:
     assert "the timeline does not show layers" not in done.stderr
 
 
-def test_replan_says_what_it_assumes(weft: Weft) -> None:
+def test_replan_lists_its_assumptions(weft: Weft) -> None:
     done = weft("pipeline", "replan", timeline("ST"))
     assert done.returncode == 0, done.stderr
     assert "stage 3" in done.stdout
@@ -157,7 +157,7 @@ def test_replan_says_what_it_assumes(weft: Weft) -> None:
         (["replan", EXAMPLE, "--layers", "0"], "is not between 1"),
     ],
 )
-def test_what_cannot_be_planned_anew_is_one_sentence(
+def test_an_impossible_replan_gives_one_sentence(
     weft: Weft, words: list[str | Path], says: str
 ) -> None:
     done = weft("pipeline", *words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random plans, valid and damaged, against a replay that only knows the documented format."""
+"""Compares `weft verify` with plan_replay.py, an independent replay, on random valid and damaged plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEDULES = ["1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "d
              "zb-auto", "eager"]  # fmt: skip
 PLANNERS = ["spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto", "interleaved",
             "zb-v", "dualpipe-v"]  # fmt: skip
-#: Statements of the planner that nothing else shows, and values for people to read.
+#: Fields that no other field determines: statements of the planner, and text for readers.
 FREE = {"profile", "schedule", "no_shorter_one_stage_plan", "lower_bound_ns", "lower_bound_ms", "gap_pct",
         "one_stage_bound_ns", "one_stage_bound_ms", "orders", "pipeline_plan_version",
         "fixed_stages", "most_replicas", "most_chunks", "cluster"}  # fmt: skip
@@ -66,7 +66,8 @@ def some_cluster(dice: random.Random) -> dict[str, Any]:
 
 
 def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
-    """None if there is no plan; the command then says so in one sentence."""
+    """A random plan, or None if there is no plan. Checks that the command then says so in one
+    sentence."""
     dice = random.Random(seed)
     (folder / "profile.json").write_text(json.dumps(some_layers(dice)))
     (folder / "cluster.json").write_text(json.dumps(some_cluster(dice)))
@@ -91,7 +92,7 @@ def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
         return None
     plan: Plan = json.loads(path.read_text())
     most = max(stage["memory_bytes"] for stage in plan["stages"])
-    if dice.random() < 0.6:  # as little memory as still works
+    if dice.random() < 0.6:  # the smallest of four sizes of memory that has a plan
         for share in (0.5, 0.7, 0.9, 1):
             if weft(*words, "--device-memory", str(max(1, int(share * most)))).returncode == 0:
                 return json.loads(path.read_text())  # type: ignore[no-any-return]
@@ -113,7 +114,7 @@ def false_claims(plan: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_plans_are_what_their_format_says(weft: Weft, tmp_path: Path, part: int) -> None:
+def test_plans_agree_with_the_independent_replay(weft: Weft, tmp_path: Path, part: int) -> None:
     for seed in range(5 * part, 5 * part + 5):
         plan = some_plan(weft, tmp_path, seed)
         if plan is None:
@@ -162,7 +163,7 @@ def numbers(value: Any, top: bool = True) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(100, 900, 100))
-def test_every_damage_that_matters_is_found(weft: Weft, tmp_path: Path, seed: int) -> None:
+def test_verify_finds_every_damage_that_changes_a_result(weft: Weft, tmp_path: Path, seed: int) -> None:
     plans = (some_plan(weft, tmp_path, each) for each in range(seed, seed + 100))
     plan = next(plan for plan in plans if plan is not None)
     dice = random.Random(seed)

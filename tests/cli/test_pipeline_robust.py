@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pipeline` when something is wrong: one clear sentence, the right status, nothing left behind."""
+"""`weft pipeline` on errors: one clear sentence, the right exit status, and no partial files."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def cycle() -> dict[str, Any]:
          "the file holds no cluster 'nope'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_planned_is_one_sentence(
+def test_an_invalid_profile_gives_one_sentence(
     weft: Weft, tmp_path: Path, question: list[str], profile: Any, words: Sequence[str], code: int,
     says: str,
 ) -> None:  # fmt: skip
@@ -126,7 +126,7 @@ def test_what_cannot_be_planned_is_one_sentence(
         ({"clusters": 5}, "'clusters' must be a list"),
     ],
 )
-def test_a_cluster_that_makes_no_sense_is_one_sentence(
+def test_an_invalid_cluster_gives_one_sentence(
     weft: Weft, tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
     (tmp_path / "profile.json").write_text(json.dumps(layers()))
@@ -137,7 +137,7 @@ def test_a_cluster_that_makes_no_sense_is_one_sentence(
     assert says in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
 
 
-def test_a_plan_that_cannot_be_written_is_shown(weft: Weft, tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_written_is_printed(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text(json.dumps(layers()))
     asked = ["pipeline", tmp_path / "profile.json", *CLUSTER, "-o"]
     done = weft(*asked, tmp_path / "nowhere" / "plan.json")
@@ -147,7 +147,7 @@ def test_a_plan_that_cannot_be_written_is_shown(weft: Weft, tmp_path: Path) -> N
     assert weft("pipeline", tmp_path / "marked.json", *CLUSTER).returncode == 0
 
 
-def test_names_are_one_line_of_plain_text(weft: Weft, tmp_path: Path) -> None:
+def test_control_characters_in_names_are_shown_as_text(weft: Weft, tmp_path: Path) -> None:
     """Names with control characters cannot control the terminal or break the SVG file."""
     name = "a\x1b[31mred\nline\x01<b>&"
     profile, plan, picture = (tmp_path / x for x in ("profile.json", "plan.json", "picture.svg"))
@@ -205,7 +205,7 @@ def damaged(change: str) -> str:
         ("links", 1, "not connected"),
     ],
 )
-def test_a_damaged_plan_is_named_with_what_is_wrong(
+def test_a_damaged_plan_is_refused_with_the_reason(
     weft: Weft, tmp_path: Path, question: list[str], change: str, code: int, says: str
 ) -> None:
     file = tmp_path / "damaged.json"
@@ -278,7 +278,7 @@ def test_decimals_of_times_are_exact(weft: Weft, tmp_path: Path) -> None:
         ({"device": [0, 0.5, 1]}, "'device'"),
     ],
 )
-def test_numbers_that_make_no_sense_are_named(
+def test_impossible_numbers_are_refused_by_name(
     weft: Weft, tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
     file = tmp_path / "instances.json"
@@ -297,7 +297,7 @@ def start(*words: str | Path) -> subprocess.Popen[bytes]:
 
 
 def hard_questions(folder: Path) -> list[list[str | Path]]:
-    """Questions that each take far longer than the test waits."""
+    """Commands that each run far longer than the test waits."""
     profile = {"layers": [
         {"id": str(i), "forward_ms": 1 + i * 37 % 11, "backward_ms": 2 + i * 23 % 13,
          "activation_bytes": 10**6 * (1 + i % 7), "parameter_bytes": 10**7} for i in range(1000)
@@ -321,7 +321,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, question: int
     process = start("pipeline", *hard_questions(tmp_path)[question])
     before = sorted(path.name for path in tmp_path.iterdir())
     time.sleep(0.5)
-    assert process.poll() is None, "too quick to be interrupted"
+    assert process.poll() is None, "the command ended before the interrupt"
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
@@ -338,7 +338,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, question: int
         ["export", "instances.json", "--instance", "0", "--schedule", "gpipe", "--to", "json"],
     ],
 )
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path, words: list[str]) -> None:
     """The output is larger than a pipe can hold, and the reader closes after one byte."""
     case = {"P": 4, "M": 800, "f": 5, "b": 6, "w": 4, "c": 1}
     (tmp_path / "instances.json").write_text(json.dumps({"instances": [case] * 4}))
@@ -391,7 +391,7 @@ def test_every_sub_verb_has_a_help_page_of_its_own(weft: Weft) -> None:
     assert refused.returncode == 2 and "did you mean 'compare'?" in refused.stderr
 
 
-def test_unknown_memory_is_noted(weft: Weft, tmp_path: Path) -> None:
+def test_unknown_memory_gives_a_note(weft: Weft, tmp_path: Path) -> None:
     """--memory cannot limit devices whose memory the cluster does not give."""
     file = tmp_path / "profile.json"
     file.write_text(json.dumps(layers(parameter_bytes=10**6)))

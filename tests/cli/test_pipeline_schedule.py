@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pipeline schedule`: files of instances, proofs and drawings, with a checker of its own."""
+"""`weft pipeline schedule`: schedules, proofs and drawings, checked by an independent replay."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_named_instances_keep_their_names(weft: Weft, tmp_path: Path) -> None:
         ({"f": [1, 2, 3, 1e300]}, 3, "'f'"),
     ],
 )
-def test_what_cannot_be_scheduled_is_said_in_one_sentence(
+def test_an_impossible_pipeline_gives_one_sentence(
     weft: Weft, tmp_path: Path, change: dict[str, Any], code: int, says: str
 ) -> None:
     file = write(tmp_path / "bad.json", [SMALL, {**SMALL, **change}])
@@ -110,7 +110,7 @@ def test_what_cannot_be_scheduled_is_said_in_one_sentence(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_pipeline_without_a_schedule_leaves_the_others_theirs(
+def test_a_pipeline_without_a_schedule_does_not_affect_others(
     weft: Weft, tmp_path: Path
 ) -> None:
     # Each stage of the device fits alone, but one micro-batch does not fit through both.
@@ -151,7 +151,7 @@ def test_a_missing_time_a_missing_file_and_another_file_end_with_3(
     assert "instances" in weft("pipeline", "schedule", tmp_path / "c.json").stderr
 
 
-def test_pictures_show_two_schedules_on_one_scale(weft: Weft, tmp_path: Path) -> None:
+def test_drawings_show_two_schedules_on_one_scale(weft: Weft, tmp_path: Path) -> None:
     file = write(tmp_path / "named.json", {"a": NAMED, "b": SMALL})
     picture = tmp_path / "picture.svg"
     done = weft("pipeline", "schedule", file, "--instance", "a", "--gantt", "--beside", "gpipe",
@@ -169,7 +169,7 @@ def test_pictures_show_two_schedules_on_one_scale(weft: Weft, tmp_path: Path) ->
     assert done.returncode == 2 and "V" in done.stderr
 
 
-def test_without_time_a_pattern_and_a_true_bound_are_left(weft: Weft, tmp_path: Path) -> None:
+def test_without_time_the_result_is_a_pattern_and_a_valid_bound(weft: Weft, tmp_path: Path) -> None:
     file = write(tmp_path / "list.json", [SMALL])
     done = weft("pipeline", "schedule", file, "--json", "--orders", "--time-limit", "0")
     result = json.loads(done.stdout)["results"][0]
@@ -177,7 +177,7 @@ def test_without_time_a_pattern_and_a_true_bound_are_left(weft: Weft, tmp_path: 
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="no shared instances beside this checkout")
-def test_uneven_families_are_solved_and_what_is_proved_agrees_with_cp_sat(weft: Weft) -> None:
+def test_uneven_families_are_solved_and_proofs_agree_with_cp_sat(weft: Weft) -> None:
     file = REFERENCE / "uneven_families.json"
     cases = json.loads(file.read_text())["instances"]
     done = weft("pipeline", "schedule", file, "--json", "--orders", "--time-limit", "5")

@@ -81,7 +81,7 @@ def test_a_file_of_problems_is_planned_and_counted(weft: Weft, cases: Path) -> N
 
 
 @pytest.mark.parametrize("price", ["0us", "2us"])
-def test_written_transfers_bring_every_device_what_it_wants(weft: Weft, cases: Path, tmp_path: Path, price: str) -> None:
+def test_written_transfers_give_every_device_its_target(weft: Weft, cases: Path, tmp_path: Path, price: str) -> None:
     plans = tmp_path / "plans.jsonl"
     assert weft("reshard", "--cases", cases, "--plans", plans, "--message-cost", price).returncode == 0
     (line,) = plans.read_text().splitlines()
@@ -110,7 +110,7 @@ def test_direct_plans_that_meet_the_bound_are_counted(weft: Weft, cases: Path) -
     assert json.loads(weft(*words, "--json").stdout)["direct"] == {"plans": 1, "meet_bound": 1}
 
 
-def test_the_problem_that_needs_most_memory_is_named(weft: Weft, cases: Path) -> None:
+def test_the_problem_with_the_largest_peak_is_named(weft: Weft, cases: Path) -> None:
     text = weft("reshard", "--cases", cases, "--budget", "1MB").stdout
     assert "most memory, for rows-to-columns:\nmemory    " in text
 
