@@ -72,7 +72,8 @@ TEST(Arguments, AreRefusedWithASuggestion) {
             "there is no flag '--jsno'; did you mean '--json'? (see weft help replay)");
   EXPECT_EQ(refusal({"a", "--whatif=x"}),
             "there is no flag '--whatif'; did you mean '--what-if'? (see weft help replay)");
-  EXPECT_EQ(refusal({"a", "--colour-scheme"}), "there is no flag '--colour-scheme' (see weft help replay)");
+  EXPECT_EQ(refusal({"a", "--colour-scheme"}),
+            "there is no flag '--colour-scheme' (see weft help replay)");
   EXPECT_EQ(refusal({"a", "-x"}), "there is no flag '-x' (see weft help replay)");
 }
 

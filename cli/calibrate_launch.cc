@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program gets all its settings as words of its command line, not through the environment,
+// because launchers pass on the words to other hosts, but often not the environment.
 #include "cli/calibrate_launch.h"
 
 #include <fmt/format.h>
@@ -35,6 +37,8 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
+/// The program and its arguments, in the form that both programs (Python and MPI) parse. Sizes are
+/// plain numbers of bytes here, so that only parse_sizes() knows units.
 std::vector<std::string> program_words(const std::string& program,
                                        const CalibrateSettings& settings) {
   std::vector<std::string> words{program,

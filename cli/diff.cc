@@ -35,6 +35,7 @@ Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Co
   diagnose::CompareOptions options;
   options.what_ifs = arguments.all("--what-if");
   WEFT_ASSIGN(options.links, cost::read_links(arguments.all("--links")));
+  // A may be a plan: then its predicted step is compared, and only B is loaded.
   const std::string& a = arguments.inputs[0];
   const std::string& b = arguments.inputs[1];
   if (plan::is_plan(a)) {
@@ -67,6 +68,8 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
   }
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  // Noise does not count here: a gate with a limit below the noise would fail at random, but the
+  // user chooses the limit and sees the noise on the page.
   const bool failed = limit && comparison.change() > *limit;
   return failed ? ExitCode::kAnswerIsNo : ExitCode::kDone;
 }

@@ -23,6 +23,7 @@ std::string signed_ms(Nanos time) {
 }
 
 std::string step_line(const Comparison& comparison, const Terminal& terminal) {
+  // Only a change above the noise gets a colour: red if the step got longer, green if shorter.
   const Nanos change = comparison.after_step - comparison.before_step;
   const Tone tone = std::abs(change) <= comparison.noise ? Tone::kPlain
                     : change > 0                         ? Tone::kBad
@@ -49,6 +50,7 @@ std::string cause_table(const Comparison& comparison, const Terminal& terminal) 
   return table.print(terminal);
 }
 
+/// How often the op runs per step: "6", or "6 -> 8" if the runs differ.
 std::string counts(const OpChange& op) {
   if (op.count_before == op.count_after) return fmt::format("{:.0f}", op.count_after);
   return fmt::format("{:.0f} -> {:.0f}", op.count_before, op.count_after);

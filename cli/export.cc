@@ -63,12 +63,14 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
+  // Unlike verbs that print a page, export checks --strict before it writes anything.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.show(fmt::format("writing {} %", total > 0 ? done * 100 / total : 100));
     return !interrupted();
   };
   if (path == kStandardOutput) {
+    // Not through console.result: the export may be larger than memory.
     const auto sink = descriptor_sink(STDOUT_FILENO, "stdout");
     WEFT_TRY(report::export_job(job, options, *sink));
     WEFT_TRY(sink->close());

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every rank is compared with the first rank of each row, not with its last one. Otherwise a chain
+// of small differences could put ranks that differ much into the same row.
 #include "cli/fold_ranks.h"
 
 #include <fmt/format.h>
@@ -20,6 +22,7 @@ std::vector<FoldedRank> each_rank(std::size_t ranks) {
 }
 
 std::vector<FoldedRank> fold_ranks(const std::vector<std::vector<double>>& figures) {
+  // The largest figure of each column; differences are measured against it.
   std::vector<double> most(figures.empty() ? 0 : figures.front().size(), 0);
   for (const std::vector<double>& rank : figures) {
     for (std::size_t k = 0; k < most.size(); ++k) most[k] = std::max(most[k], std::abs(rank[k]));

@@ -74,6 +74,7 @@ Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
   const std::string& folder = arguments.all("-o").back();
   std::vector<record::Gathered> sources;
   {
+    // This scope ends after join(): the copies of remote folders are its sources.
     const HiddenFolder temporary(folder);
     for (const std::string& input : arguments.inputs) {
       WEFT_ASSIGN(record::Gathered source, fetch(input, temporary, sources.size()));

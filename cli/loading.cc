@@ -35,6 +35,7 @@ namespace {
 Result<trace::Recording> load(const std::vector<std::string>& inputs, const std::string& run,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics) {
+  // Here, because every verb that reads traces has --threads and loads before it computes.
   set_threads(arguments);
   trace::LoadOptions options;
   options.run = run;

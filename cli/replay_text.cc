@@ -279,6 +279,7 @@ std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& ter
   }
   std::string out = "\n" + table.print(terminal);
   if (!buckets.empty()) {
+    // All bucket sizes share one line, as they are choices of one setting.
     out += wrapped(fmt::format("ddp.bucket_mb= {} ms{}", buckets,
                                summary.has_links ? "" : " (rough without --links)"),
                    static_cast<std::size_t>(terminal.columns), 2);

@@ -73,6 +73,7 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   if (std::all_of(arguments.inputs.begin(), arguments.inputs.end(), pipeline::is_plan)) {
     return report_plans(arguments, console, path);
   }
+  // Options first: a wrong table of --links must not cost the time of loading the traces.
   WEFT_ASSIGN(const report::ReportOptions options, options_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));

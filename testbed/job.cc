@@ -37,6 +37,8 @@ std::string replaced(std::string text, std::string_view from, const std::string&
   return text;
 }
 
+/// Ranks are numbered host by host, and servers are dealt out to their hosts in turn. With
+/// --server-host, these hosts get no ranks.
 class Planner {
  public:
   Planner(const Cluster& cluster, const JobOptions& options)
@@ -120,6 +122,7 @@ class Planner {
   Process& add_rank(int rank) {
     Process& process = add(fmt::format("r{}", rank), host_of_rank(rank));
     for (std::string& word : process.command) word = replaced(word, "{rank}", std::to_string(rank));
+    // Only ranks need these variables; schedulers and servers use no GPU.
     if (cluster_.kind == Kind::kOneGpu) {
       process.environment = one_gpu_environment(cluster_, process.host, job_.world);
     }
@@ -157,6 +160,8 @@ class Planner {
     if (cluster_.kind == Kind::kOneGpu) {
       return fail(ErrorCode::kUsage, "--style mpi needs a cluster of kind 'namespaces'");
     }
+    // mpirun reaches the other hosts through a script of the cluster instead of ssh
+    // (plm_rsh_agent).
     std::string hosts;
     for (const std::size_t host : worker_hosts_) {
       hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", cluster_.hosts[host].name,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// flock() belongs to the open file, not to the process id. So a lock cannot be mistaken for that of
+// a later process with the same id, which could happen with a file that contains an id.
 #include "testbed/lock.h"
 
 #include <fcntl.h>

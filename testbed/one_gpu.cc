@@ -53,6 +53,8 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
                                             {"NCCL_SOCKET_IFNAME", "lo"},
                                             {"GLOO_SOCKET_IFNAME", "lo"}};
   if (cluster.mps) {
+    // All ranks get equal shares, which add up to the whole GPU; "speed" reduces the share of a
+    // host.
     const int share = 100 * cluster.hosts[host].speed_permille / 1000 / world;
     set["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(std::max(1, share));
   }
@@ -74,6 +76,8 @@ Result<MpsDaemon> MpsDaemon::start() {
   int lifeline[2] = {-1, -1};
   if (::pipe2(lifeline, O_CLOEXEC) != 0) return fail(ErrorCode::kIo, "cannot make a pipe");
   daemon.lifeline_ = lifeline[1];
+  // The stopper starts before the daemon, so that there is no moment at which a crash of Weft would
+  // leave the daemon running.
   daemon.stopper_ = ::fork();
   if (daemon.stopper_ == 0) {
     ::close(lifeline[1]);

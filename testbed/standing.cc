@@ -183,6 +183,8 @@ Result<Standing> read_standing(const std::string& name) {
   return standing;
 }
 
+/// mpirun calls this script as `rsh HOST COMMAND...` to start its daemons on the other hosts. The
+/// script calls the present weft command by its full path, as PATH may not have it.
 std::string agent_script(const std::string& cluster) {
   std::error_code error;
   return fmt::format(
@@ -220,6 +222,7 @@ Status make_files(const Cluster& cluster) {
   return {};
 }
 
+/// The description comes first: without it the cluster counts as never completed.
 Status make_everything(const Cluster& cluster) {
   WEFT_TRY(write_file(description_path(cluster.name), print_cluster(cluster)));
   WEFT_TRY(make_files(cluster));

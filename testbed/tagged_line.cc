@@ -4,6 +4,8 @@
 namespace weft::testbed {
 
 TaggedLine parse_tag(std::string_view line) {
+  // A rank may print anything, so a line counts as tagged only if the complete form
+  // "[JOB,RANK]<stream>:" is there. Every other line is passed on unchanged.
   const TaggedLine untagged{"", false, line};
   const std::size_t comma = line.find(',');
   const std::size_t bracket = line.find(']');

@@ -93,6 +93,7 @@ RankSummary summarise_rank(const trace::Run& run, std::size_t index) {
   if (!error) summary.stored_bytes = static_cast<Bytes>(size);
 
   const trace::Events& events = rank.events;
+  // A stream counts only if it did device work: profilers also list streams that were never used.
   std::vector<bool> lane_works(rank.lanes.size(), false);
   Nanos first = 0;
   Nanos last = 0;

@@ -191,6 +191,7 @@ std::string profiler_line(const RunSummary& run) {
     return std::all_of(run.ranks.begin(), run.ranks.end(),
                        [&](const RankSummary& rank) { return rank.trace->facts.*fact; });
   };
+  // A fact counts as recorded only if all ranks have it.
   std::vector<std::string> with;
   std::vector<std::string> without;
   const auto sort_in = [&](const char* name, bool trace::ProfilerFacts::*fact) {

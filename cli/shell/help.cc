@@ -104,6 +104,7 @@ std::vector<std::string> paragraphs(const Subcommand& command) {
   std::istringstream lines(command.details);
   bool joins = false;
   for (std::string line; std::getline(lines, line);) {
+    // Indented lines are tables or lists, which must not be joined.
     const bool as_it_is = line.empty() || line.starts_with(' ');
     if (joins && !as_it_is) {
       found.back() += " " + line;

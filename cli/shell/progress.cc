@@ -40,6 +40,7 @@ void Progress::show(std::string_view text) {
   if (!terminal_.is_terminal) return;
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
+  // Reading calls this for every block; redrawing each time would cost more than the reading.
   if (drawn_ && now - last_ < kInterval) return;
   // Some terminals wrap a line that is exactly as wide as they are; then it could not be erased.
   const auto width = static_cast<std::size_t>(terminal_.columns - 1);
