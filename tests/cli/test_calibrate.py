@@ -89,9 +89,9 @@ def test_mpi_ranks_measure_a_table(weft: Weft, tmp_path: Path) -> None:
         ("send_recv", 2), ("send_recv", 3),
     ]  # fmt: skip
     assert tables[2]["rows"][0]["bytes"] == 1032, "each of the three ranks gets a third of the array"
-    told = json.loads(done.stdout)
-    assert told["whole"] is True and told["command"] == "calibrate"
-    assert [(link["collective"], link["ranks"]) for link in told["links"]] == curves
+    parsed = json.loads(done.stdout)
+    assert parsed["whole"] is True and parsed["command"] == "calibrate"
+    assert [(link["collective"], link["ranks"]) for link in parsed["links"]] == curves
 
 
 LINES = r"""
@@ -136,9 +136,9 @@ def test_lines_of_ranks_become_tables(weft: Weft, tmp_path: Path) -> None:
     assert info.returncode == 0 and "3 ranks on 2 hosts" in info.stdout
     assert info.stdout.splitlines()[2].split()[:2] == ["all_reduce", "3"]
     assert "unequal" not in info.stdout and "" not in info.stdout.splitlines()
-    told = json.loads(weft("info", "--json", links).stdout)
-    assert told["links"][0]["latency_us"] == 102
-    assert told["links"][0]["mb_per_s"] == pytest.approx(2000 / 112)
+    parsed = json.loads(weft("info", "--json", links).stdout)
+    assert parsed["links"][0]["latency_us"] == 102
+    assert parsed["links"][0]["mb_per_s"] == pytest.approx(2000 / 112)
 
 
 def test_slow_links_are_named(weft: Weft, tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ def test_every_shared_file_is_read_or_refused(weft: Weft) -> None:
             assert "; " in refusal(weft, path), f"{path}: no advice"
             continue
         assert not done.stderr, f"{path}: {done.stderr}"
-        told = json.loads(done.stdout)
-        if "links" in told:
+        parsed = json.loads(done.stdout)
+        if "links" in parsed:
             read["links"] = read.get("links", 0) + 1
             continue
-        (run, *_) = told["runs"]
+        (run, *_) = parsed["runs"]
         for rank in run["ranks"]:
             assert rank["events"] > 0, path
             read[rank["format"]] = read.get(rank["format"], 0) + 1

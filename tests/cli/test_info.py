@@ -82,15 +82,15 @@ def test_advice_follows_what_was_recorded(weft: Weft, job: Callable[..., Path]) 
 
 
 def test_advice_names_the_flags_of_the_recording_tool(weft: Weft, tmp_path: Path) -> None:
-    def told() -> str:
+    def advice() -> str:
         return " ".join(item["text"] for item in info(weft, tmp_path)["advice"])
 
     (tmp_path / "r0.kineto.json").write_text(trace_text(0, 1, steps=1))
-    assert "profile_memory=True" in told() and "weft record" not in told()
+    assert "profile_memory=True" in advice() and "weft record" not in advice()
     # A .job.json file beside the trace shows that `weft record` made it.
     (tmp_path / "r0.job.json").write_text("{}")
-    assert "weft record --memory" in told() and "weft record --steps" in told()
-    assert "profile_memory" not in told() and "enable_cuda_sync_events" not in told()
+    assert "weft record --memory" in advice() and "weft record --steps" in advice()
+    assert "profile_memory" not in advice() and "enable_cuda_sync_events" not in advice()
 
 
 def test_a_job_file_without_a_trace_is_not_a_recording(weft: Weft, tmp_path: Path) -> None:

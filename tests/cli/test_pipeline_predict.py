@@ -54,12 +54,12 @@ def test_a_table_of_other_ranks_is_named_as_unused(weft: Weft) -> None:
 
 def test_a_number_of_micro_batches_that_torch_refuses_gets_a_note(weft: Weft) -> None:
     files = ranks("pp-gpt8l-w2", 2)
-    for words, told in ((["1f1b", "1"], True), (["1f1b", "2"], False), (["gpipe", "1"], False)):
+    for words, has_note in ((["1f1b", "1"], True), (["1f1b", "2"], False), (["gpipe", "1"], False)):
         done = weft("pipeline", "predict", *files, "--schedule", words[0], "--microbatches",
                     words[1], "--json")  # fmt: skip
         assert done.returncode == 0, done.stderr
         found = [one["id"] for one in json.loads(done.stdout)["diagnostics"]]
-        assert ("predict-torch-refuses" in found) == told
+        assert ("predict-torch-refuses" in found) == has_note
 
 
 @pytest.mark.parametrize(

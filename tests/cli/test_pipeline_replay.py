@@ -179,5 +179,5 @@ def test_verify_finds_every_damage_that_changes_a_result(weft: Weft, tmp_path: P
         if wrong:
             assert done.returncode != 0, wrong
         if done.returncode == 1 and not wrong:
-            told = {one["about"] for one in json.loads(done.stdout)["findings"] if not one["right"]}
-            assert not told & {"layers", "devices", "time", "memory"}, told
+            rejected = {one["about"] for one in json.loads(done.stdout)["findings"] if not one["right"]}
+            assert not rejected & {"layers", "devices", "time", "memory"}, rejected

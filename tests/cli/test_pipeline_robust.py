@@ -397,8 +397,8 @@ def test_unknown_memory_gives_a_note(weft: Weft, tmp_path: Path) -> None:
     file.write_text(json.dumps(layers(parameter_bytes=10**6)))
     unknown = weft("pipeline", file, *CLUSTER, "--memory", "--json")
     assert unknown.returncode == 0 and "pipeline-memory-unknown (2x)" in unknown.stderr
-    (told,) = json.loads(unknown.stdout)["diagnostics"]
-    assert told["id"] == "pipeline-memory-unknown" and "--device-memory" in told["advice"]
+    (note,) = json.loads(unknown.stdout)["diagnostics"]
+    assert note["id"] == "pipeline-memory-unknown" and "--device-memory" in parsed["advice"]
     done = weft("pipeline", "compare", file, *CLUSTER, "--memory", "--json")
     assert json.loads(done.stdout)["diagnostics"][0]["id"] == "pipeline-memory-unknown"
     for words in (["2 devices, 1GB/s, 100MB", "--memory"], ["2 devices, 1GB/s, 0.1GB", "--memory"],

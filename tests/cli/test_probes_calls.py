@@ -182,8 +182,8 @@ def test_every_mpi_call_is_recorded_and_matched(weft: Weft, tmp_path: Path) -> N
         }  # fmt: skip
     done = weft("diagnose", "--json", logs)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    sizes = {(entry["name"], entry["bytes"]) for entry in told["collectives"]}
-    assert "collective-without-peers" not in ids(told)
+    parsed = json.loads(done.stdout)
+    sizes = {(entry["name"], entry["bytes"]) for entry in parsed["collectives"]}
+    assert "collective-without-peers" not in ids(parsed)
     assert {("allreduce", 4000), ("allreduce", 2400), ("allgather", 400), ("broadcast", 70),
             ("sendrecv", 80_000), ("sendrecv", 44)} <= sizes  # fmt: skip

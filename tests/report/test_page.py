@@ -110,31 +110,31 @@ def test_every_job_gives_a_page_with_all_sections(open_report: Open, made: Made,
 @pytest.mark.parametrize("name", JOBS)
 def test_tables_agree_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
-    told = answer(weft, "diagnose", job)
+    expected = answer(weft, "diagnose", job)
     report = open_report(made(job))
-    assert report.page.locator(".verdict .sentence").text_content() == told["verdict"]
+    assert report.page.locator(".verdict .sentence").text_content() == expected["verdict"]
     steps = table_rows(report, "step time, ms")
     causes = table_rows(report, "time by cause")
-    assert len(steps) == len(causes) == len(told["ranks"])
-    for row, parts, rank in zip(steps, causes, told["ranks"]):
+    assert len(steps) == len(causes) == len(expected["ranks"])
+    for row, parts, rank in zip(steps, causes, expected["ranks"]):
         assert int(row[0]) == int(parts[0]) == rank["rank"]
         assert list(map(ms, row[1:])) == near_all([*rank["steps_ms"], rank["step_ms"]])
         waiting = sum(t for cause, t in rank["causes"].items() if cause.startswith("waiting"))
         names = ["compute", "memory_copy", "exposed_transfer", "waiting", "data_loading",
                  "host_launch", "idle"]  # fmt: skip
-        expected = [waiting if c == "waiting" else rank["causes"].get(c, 0) for c in names]
-        assert list(map(ms, parts[1:9])) == near_all([*expected, rank["step_ms"]])
+        shares = [waiting if c == "waiting" else rank["causes"].get(c, 0) for c in names]
+        assert list(map(ms, parts[1:9])) == near_all([*shares, rank["step_ms"]])
     path = {row[0]: ms(row[1]) for row in table_rows(report, "critical path")}
-    summary = told["critical_path_summary"]
+    summary = expected["critical_path_summary"]
     for entry in summary["by_rank"]:
         assert path["no rank" if entry["rank"] is None else f"rank {entry['rank']}"] == near(
             entry["ms"]
         )
-    if any(rank["communication_ms"] for rank in told["ranks"]):
-        for row, rank in zip(table_rows(report, "communication, ms"), told["ranks"]):
+    if any(rank["communication_ms"] for rank in expected["ranks"]):
+        for row, rank in zip(table_rows(report, "communication, ms"), expected["ranks"]):
             assert ms(row[1]) == near(rank["communication_ms"])
             assert ms(row[2]) == near(rank["hidden_ms"])
-    for row, finding in zip(table_rows(report, "findings"), told["findings"]) if told["findings"] else []:
+    for row, finding in zip(table_rows(report, "findings"), expected["findings"]) if expected["findings"] else []:
         assert ms(row[4]) == near(finding["gain_ms"])
         assert ms(row[5]) == near(finding["time_ms"])
 
@@ -146,14 +146,14 @@ def near_all(values: list[float]) -> Any:
 @pytest.mark.parametrize("name", ["example", "tensor parallel", "pipelined embedding"])
 def test_lateness_agrees_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
-    told = answer(weft, "diagnose", job)
+    expected = answer(weft, "diagnose", job)
     report = open_report(made(job))
-    for row, rank in zip(table_rows(report, "lateness by rank"), told["ranks"]):
+    for row, rank in zip(table_rows(report, "lateness by rank"), expected["ranks"]):
         late = rank["lateness"]
         assert row[:3] == [str(rank["rank"]), str(late["collectives"]), str(late["last"])]
         assert ms(row[3]) == near(late["made_wait_ms"])
     shown = table_rows(report, "collectives, largest skew first")
-    by_skew = sorted(told["collectives"], key=lambda c: -float(c["skew_ms"]))
+    by_skew = sorted(expected["collectives"], key=lambda c: -float(c["skew_ms"]))
     assert len(shown) == min(200, len(by_skew))
     for row, collective in zip(shown, by_skew):
         assert ms(row[4]) == near(collective["skew_ms"])
@@ -162,25 +162,25 @@ def test_lateness_agrees_with_weft_diagnose(weft: Weft, open_report: Open, made:
 @pytest.mark.parametrize("name", ["example", "allocator events"])
 def test_memory_peaks_agree_with_weft_diagnose(weft: Weft, open_report: Open, made: Made, name: str) -> None:
     job = job_of(name)
-    told = answer(weft, "diagnose", job)
+    expected = answer(weft, "diagnose", job)
     report = open_report(made(job))
     rows = table_rows(report, "peaks of each rank")
-    known = [rank for rank in told["ranks"] if rank["memory_peak"]]
+    known = [rank for rank in expected["ranks"] if rank["memory_peak"]]
     assert [int(row[2]) for row in rows] == [rank["memory_peak"]["bytes"] for rank in known]
     assert "GB" in report.page.locator("#memory svg").get_attribute("aria-label")  # type: ignore[operator]
 
 
 def test_steps_before_and_after_agree_with_weft_replay(weft: Weft, open_report: Open, made: Made) -> None:
-    told = answer(weft, "replay", EXAMPLE, "--links", LINKS)
+    expected = answer(weft, "replay", EXAMPLE, "--links", LINKS)
     report = open_report(made(EXAMPLE, "--links", LINKS))
     rows = {row[0]: row for row in table_rows(report, "steps before and after")}
-    assert ms(rows["baseline"][1]) == near(told["baseline_step_ms"])
-    assert ms(rows["as recorded"][1]) == near(told["recorded_step_ms"])
-    parts = told["breakdown"]["baseline"]
+    assert ms(rows["baseline"][1]) == near(expected["baseline_step_ms"])
+    assert ms(rows["as recorded"][1]) == near(expected["recorded_step_ms"])
+    parts = expected["breakdown"]["baseline"]
     assert list(map(ms, rows["baseline"][5:])) == near_all(
         [parts[f"{part}_ms"] for part in ("compute", "communication", "waiting", "host")]
     )
-    for each in told["worth_knowing"]:
+    for each in expected["worth_knowing"]:
         row = rows[each["what_if"]]
         assert list(map(ms, row[1:4])) == near_all(
             [each["predicted_step_ms"], each["low_ms"], each["high_ms"]]

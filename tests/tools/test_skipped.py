@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was skipped must be told, with the reason."""
+"""tools/skipped.py lists every skipped test with the reason."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_names_tests_and_reasons(tmp_path: Path) -> None:
     assert "test_gpu\n      why: no GPU" in done.stdout
 
 
-def test_a_report_without_tests_is_no_success(tmp_path: Path) -> None:
+def test_a_report_without_tests_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<testsuite/>")
     assert skipped(tmp_path / "a.xml").returncode == 1

@@ -157,7 +157,7 @@ def case_types_of_elements() -> None:
     assert torch.equal(moved.to_local(), eight.view(torch.uint8))
 
 
-def case_a_cast_on_the_way() -> None:
+def case_a_cast_during_the_redistribution() -> None:
     mesh = grid()
     whole = numbers((6, 5)) / 3
     array = distributed(whole, mesh, [S0, S1])
@@ -194,7 +194,7 @@ def case_memory_that_is_not_dense() -> None:
     check(weft.torch.redistribute(array, mesh, [S1, S0]), whole, mesh, [S1, S0])
 
 
-def case_an_array_that_is_still_on_its_way() -> None:
+def case_an_array_whose_collective_still_runs() -> None:
     mesh = grid()
     whole = numbers((6, 8))
     array = distributed(whole, mesh, [S0, S1]).redistribute(mesh, COPIES, async_op=True)
@@ -228,7 +228,7 @@ def case_a_budget_is_kept() -> None:
     assert "allow at least" in text
 
 
-def case_a_budget_that_a_refusal_tells_is_enough() -> None:
+def case_the_budget_in_an_error_is_enough() -> None:
     """The budget that an error recommends is enough, for every kind of
     transport, and for one and several arrays."""
     link, seen = running.LINKS["gloo"], 0
@@ -369,7 +369,7 @@ def case_torch_packs_as_the_library_does() -> None:
         redistribution.prepared.clear()
 
 
-def case_groups_of_messages_do_as_single_ones() -> None:
+def case_groups_of_messages_give_the_same_result_as_single_ones() -> None:
     """The groups of messages that NCCL gets, run by gloo."""
     usual = backends.in_groups
 
@@ -393,7 +393,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
         redistribution.prepared.clear()
 
 
-def case_ranks_agree_or_none_of_them_thinks_so() -> None:
+def case_agreement_has_the_same_result_on_all_ranks() -> None:
     """agree() has the same result on all ranks, even if one rank has messages for all others, but
     the others have none for each other."""
     everyone, cpu = mesh_of([0, 1, 2, 3]), torch.device("cpu")
@@ -414,7 +414,7 @@ def case_ranks_agree_or_none_of_them_thinks_so() -> None:
     assert not agreed(taller, [S1], 7 + rank % 2)
 
 
-def case_gradients_go_back() -> None:
+def case_gradients_are_redistributed_back() -> None:
     mesh = grid()
     whole = numbers((6, 4))
     factor = numbers((6, 4)) * 3
@@ -433,7 +433,7 @@ def case_gradients_go_back() -> None:
     check(array.grad, factor, line, [S0])
 
 
-def case_what_cannot_be_is_refused() -> None:
+def case_invalid_requests_are_refused() -> None:
     mesh = grid()
     array = distributed(numbers((4, 4)), mesh, [S0, R])
     text = refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [S0]))

@@ -155,7 +155,7 @@ PLACEMENTS: list[tuple[list[Group], str]] = [
 ]
 
 
-def case_messages_that_meet() -> None:
+def case_messages_whose_ends_wait_for_each_other() -> None:
     """The order of messages for NCCL, whose sends and receives
     wait for each other, run with gloo."""
     with mock.patch.object(runtime, "in_groups", return_value=True):
@@ -216,12 +216,12 @@ def case_in_the_runtime_of_torch() -> None:
 
 
 def case_what_torch_cannot_run_raises_a_clear_error() -> None:
-    def told(placement: list[Group]) -> str:
+    def error_of(placement: list[Group]) -> str:
         document = plan(CHAIN, [4], placement, 2, greedy(placement, 2, "BF", 2))
         return refused(weft.Infeasible, lambda: start(document, chain(), runtime="torch"))
 
-    assert told([(0,), (1, 2, 3)]).startswith("stage 1 has 3 devices, but torch.distributed.pip")
-    assert told([(0,), (3,)]).startswith("device 1 has no stage")
+    assert error_of([(0,), (1, 2, 3)]).startswith("stage 1 has 3 devices, but torch.distributed.pip")
+    assert error_of([(0,), (3,)]).startswith("device 1 has no stage")
 
 
 def case_layers_of_a_recording_are_found_by_their_classes() -> None:
@@ -303,11 +303,11 @@ def start(document: Any, model: nn.Module, **words: Any) -> Any:
 def case_wrong_plans_raise_a_clear_error() -> None:
     right = plan(CHAIN, [2, 4, 6], LINE, 2, greedy(LINE, 2, "BF", 4))
 
-    def told(change: dict[str, Any], kind: type[Exception] = weft.BadInput) -> str:
+    def error_of(change: dict[str, Any], kind: type[Exception] = weft.BadInput) -> str:
         return refused(kind, lambda: start(right | change, chain()))
 
     orders = right["orders"]
-    assert "for 5 devices, but the job has 4 ranks" in told(
+    assert "for 5 devices, but the job has 4 ranks" in error_of(
         {"cluster": {"devices": 5}}, weft.UsageError
     )
     assert "the model has no module named 'x'" in refused(
@@ -323,13 +323,13 @@ def case_wrong_plans_raise_a_clear_error() -> None:
     assert "layer '6' of stage 0 needs an output of the later stage 3" in refused(
         weft.UsageError, lambda: start(back, chain())
     )
-    assert "0F7, but only 2 micro-batches" in told({"orders": ["0F7", *orders[1:]]})
-    assert "wait for each other forever" in told(
+    assert "0F7, but only 2 micro-batches" in error_of({"orders": ["0F7", *orders[1:]]})
+    assert "wait for each other forever" in error_of(
         {"orders": ["0F0 0B0 0F1 0B1", "1F0 1F1 1B1 1B0", *orders[2:]]}
     )
-    assert "runs F for micro-batch 1 on stage 3" in told({"orders": [*orders[:3], "3F0 3B0 3F1"]})
-    assert "version 2 of the format" in told({"pipeline_plan_version": 2})
-    assert "has 3 orders for 4 groups" in told({"orders": orders[:3]})
+    assert "runs F for micro-batch 1 on stage 3" in error_of({"orders": [*orders[:3], "3F0 3B0 3F1"]})
+    assert "version 2 of the format" in error_of({"pipeline_plan_version": 2})
+    assert "has 3 orders for 4 groups" in error_of({"orders": orders[:3]})
     assert "no such file" in refused(weft.NotFound, lambda: start("nowhere.json", chain()))
 
 
@@ -350,7 +350,7 @@ class Choosy(Text):
         return super().forward(x)
 
 
-def case_wrong_batches_are_told_in_a_sentence() -> None:
+def case_wrong_batches_raise_a_clear_error() -> None:
     document = plan(CHAIN, [2, 4, 6], LINE, 2, greedy(LINE, 2, "BF", 4))
     made = start(document, chain())
     inputs, target = batch(4)

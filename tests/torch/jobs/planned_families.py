@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every plan NAME.json of a folder with Weft's runtime. If torch's runtime supports the plan,
-runs
-it there too: in the plan's order, and in the order of each exported file NAME.*.csv.
+runs it there too: in the plan's order, and in the order of each exported file NAME.*.csv.
 
 Usage: planned_families.py FOLDER. Rank 0 prints a line of JSON per run.
 """

@@ -101,7 +101,7 @@ def case_fewer_ranks_in_a_narrower_type() -> None:
     assert "allow at least" in text
 
 
-def case_a_wider_type_is_widened_after() -> None:
+def case_elements_are_widened_after_the_transfer() -> None:
     whole = model(torch.bfloat16)
     mesh, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(tensor_and_pipeline(whole), wanted)
@@ -186,7 +186,7 @@ def case_partial_values_are_added_up() -> None:
     check_rows(wanted, whole, mesh)
 
 
-def case_known_models_are_not_asked_again() -> None:
+def case_repeated_models_need_no_further_exchange() -> None:
     whole = model()
     _, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     source = tensor_and_pipeline(whole)
@@ -206,7 +206,7 @@ def case_known_models_are_not_asked_again() -> None:
     assert not asked
 
 
-def case_what_cannot_be_is_refused_on_all_ranks() -> None:
+def case_invalid_requests_are_refused_on_all_ranks() -> None:
     line = mesh_of([0, 1, 2, 3])
     array = {"a": distributed(numbers((4, 4)), line, [S0])}
     other = {"a": distributed(numbers((4, 5)), line, [S0])}
