@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `weft report links.json`: curves of measured link tables."""
+"""The page that `weft report links.json` makes: curves of measured link tables."""
 
 from __future__ import annotations
 

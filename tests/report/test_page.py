@@ -52,7 +52,7 @@ def made(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def job_of(name: str) -> Path:
     if not JOBS[name].exists():
-        pytest.skip(f"needs {JOBS[name].name} of the public traces")
+        pytest.skip(f"needs {JOBS[name].name} from the public traces")
     return JOBS[name]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `weft report plan.json`, and the schedule in the report of a recorded pipeline."""
+"""The page that `weft report plan.json` makes, and the schedule in the report of a recorded pipeline."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_two_schedules_have_the_same_scale(page: OpenPage, plans: list[Path]) ->
     assert "ours.json" in titles[0] and "idle" in titles[0] and "gpipe" in titles[1]
 
 
-def test_every_op_is_in_the_table_behind_the_picture(page: OpenPage, plans: list[Path]) -> None:
+def test_every_op_is_in_the_table_of_the_chart(page: OpenPage, plans: list[Path]) -> None:
     page.page.locator("#schedule summary").first.click()
     cells = page.page.locator("#schedule table").first.evaluate(
         "(t) => [...t.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent))"

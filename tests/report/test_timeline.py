@@ -199,11 +199,11 @@ def test_panel_of_a_collective_shows_when_every_member_arrived(open_report: Open
 def test_ranks_can_be_folded_and_similar_ones_start_folded(open_report: Open) -> None:
     report = open_report()
     alike = report.timeline("m.ranks.findIndex((rank, i) => rank.like !== i)")
-    assert alike > 0
-    lane = f"m.lanes.findIndex((lane) => lane.rank === {alike} && lane.group === 'host')"
+    assert similar > 0
+    lane = f"m.lanes.findIndex((lane) => lane.rank === {similar} && lane.group === 'host')"
     hidden = report.timeline(f"m.rows.find((row) => row.lane === {lane}).first")
     assert report.timeline(f"t.boxOf({hidden})") is None
-    button = report.page.locator(".timeline .gutter button.rank").nth(alike)
+    button = report.page.locator(".timeline .gutter button.rank").nth(similar)
     assert button.get_attribute("aria-expanded") == "false"
     button.click()
     report.settle()
@@ -288,7 +288,7 @@ def test_theme_follows_the_system_and_the_switch(open_report: Open) -> None:
     assert open_report(color_scheme="light").page.evaluate(surface) == report.page.evaluate(surface)
 
 
-def test_small_recordings_are_shown_whole(
+def test_small_recordings_are_shown_completely(
     open_report: Open, weft: Weft, job: Callable[..., Path], tmp_path: Path
 ) -> None:
     page = tmp_path / "small.html"
@@ -327,7 +327,7 @@ def long_trace(spans: int) -> str:
     return head.replace('"traceEvents": [', '"traceEvents": [' + calls)
 
 
-def test_beyond_300000_spans_short_neighbours_are_drawn_as_one(
+def test_beyond_300000_spans_short_neighbours_are_merged(
     open_report: Open, weft: Weft, tmp_path: Path
 ) -> None:
     file, page = tmp_path / "long.json", tmp_path / "long.html"
@@ -369,7 +369,7 @@ def test_critical_path_is_shown_across_ranks(open_report: Open) -> None:
     assert not again.timeline("t.isPathShown()")
 
 
-def test_critical_path_goes_forward_on_lanes_that_exist(open_report: Open) -> None:
+def test_critical_path_goes_forward_on_existing_lanes(open_report: Open) -> None:
     report = open_report()
     assert report.timeline(
         "m.path.start.every((start, i) => start <= m.path.end[i]"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export as somebody else's decoder sees it: protoc, with a schema of Chakra's field numbers.
+// Decodes the Chakra export with protoc, which is independent of Weft, and a schema with Chakra's
+// field numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,10 +23,11 @@ struct DecodedNode {
   std::uint64_t id = 0;
   std::string type;
   std::vector<std::uint64_t> deps;
-  std::map<std::string, std::string> attributes;  ///< values with the name of their kind
+  std::map<std::string, std::string> attributes;  ///< name -> "FIELD value", e.g. "bool_val false"
 };
 
-/// Puts a tag before each length: a delimited stream becomes one message with repeated fields.
+/// Inserts a protobuf tag before each length. This turns the stream of delimited messages into one
+/// message with repeated fields, which protoc can decode.
 std::string as_one_message(const std::string& file) {
   std::string out;
   for (std::size_t at = 0, count = 0; at < file.size(); ++count) {
@@ -75,12 +77,12 @@ std::vector<DecodedNode> parse(const std::string& text) {
     if (!nested && key == "id") node.id = std::stoull(value);
     if (!nested && key == "type") node.type = value;
     if (!nested && key == "data_deps") node.deps.push_back(std::stoull(value));
-    EXPECT_NE(key, "ctrl_deps") << "simulators do not look at them";
+    EXPECT_NE(key, "ctrl_deps") << "simulators ignore control dependencies";
   }
   return nodes;
 }
 
-TEST(ChakraExport, OthersDecodeItAndItsRanksAgree) {
+TEST(ChakraExport, ProtocDecodesItAndAllRanksHaveTheSameCollectives) {
   if (std::system("protoc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "protoc is missing";
   Diagnostics diagnostics;
   const auto job =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export against the graph it came from, read back with Weft's own reader. That other tools
-// read it too is checked with protoc, in tests/cli/test_chakra.py.
+// Compares the Chakra export with the graph it is made from, also after reading it back with Weft's
+// own reader. chakra_protoc_test.cc checks with protoc that other tools can read it.
 #include "weft/report/exports/chakra.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<std::vector<ChakraNode>> nodes_of(const predict::Job& job) {
   return nodes;
 }
 
-TEST(ChakraExport, EveryNodeFollowsEarlierOnesOnly) {
+TEST(ChakraExport, NodesDependOnlyOnEarlierNodes) {
   const predict::Job job = example();
   for (const auto& nodes : nodes_of(job)) {
     ASSERT_FALSE(nodes.empty());
@@ -63,7 +63,7 @@ TEST(ChakraExport, EveryNodeFollowsEarlierOnesOnly) {
   }
 }
 
-TEST(ChakraExport, RoundingKeepsTheTimeOfEveryRank) {
+TEST(ChakraExport, RoundingErrorsDoNotAddUp) {
   const predict::Job job = example();
   const auto all = nodes_of(job);
   for (std::size_t r = 0; r < all.size(); ++r) {
@@ -79,7 +79,8 @@ TEST(ChakraExport, RoundingKeepsTheTimeOfEveryRank) {
       const bool kernel = node.type == NodeType::kCompute && !node.on_host && node.name != "pause";
       if (kernel) micros += node.duration_micros;
     }
-    // Pauses and transfers share the streams' remainders.
+    // The sum is not exact: pauses and transfers on the same streams also take part in the
+    // rounding.
     EXPECT_NEAR(static_cast<double>(micros), static_cast<double>(kernels) / kMicrosecond,
                 0.01 * static_cast<double>(kernels) / kMicrosecond);
   }
@@ -127,7 +128,8 @@ TEST(ChakraExport, ReadsBackWithTheSameCollectivesAndDependencies) {
   fs::remove_all(fs::path(prefix).parent_path());
 }
 
-/// Two ranks: 0 computes and sends to 1; both reduce. Then what follows on each.
+/// Two ranks: rank 0 computes and sends to rank 1, then both take part in a reduction. One more op
+/// follows on each rank.
 predict::Job made_job() {
   predict::Job job;
   job.run.world = 3;
@@ -183,7 +185,7 @@ predict::Job made_job() {
   return job;
 }
 
-TEST(ChakraExport, TransfersBecomeTheNodesOfTheirMembers) {
+TEST(ChakraExport, TransfersBecomeNodesOfTheirMembers) {
   const auto all = nodes_of(made_job());
   const auto& zero = all[0];
   ASSERT_EQ(zero.size(), 4u);
@@ -220,7 +222,7 @@ TEST(ChakraExport, GroupsSmallerThanTheJobAreListed) {
   fs::remove_all(fs::path(prefix).parent_path());
 }
 
-/// A ring in which every rank first sends to the next, then receives from the one before.
+/// A ring in which every rank first sends to the next rank, then receives from the previous one.
 trace::Run made_ring(std::int32_t ranks) {
   trace::Run run;
   run.world = ranks;
@@ -250,7 +252,7 @@ trace::Run made_ring(std::int32_t ranks) {
   return run;
 }
 
-TEST(ChakraExport, RingOfSendsThatDoNotWaitHasNoCircle) {
+TEST(ChakraExport, RingOfBufferedSendsHasNoCycle) {
   Diagnostics diagnostics;
   const auto job = predict::make_job(made_ring(4), diagnostics);
   ASSERT_TRUE(job) << job.error().text();
@@ -266,7 +268,7 @@ TEST(ChakraExport, RingOfSendsThatDoNotWaitHasNoCircle) {
   for (const auto& [pair, count] : ends) EXPECT_EQ(count, 2) << "each message has both ends";
 }
 
-TEST(ChakraExport, FolderThatIsNotThereIsOneClearError) {
+TEST(ChakraExport, MissingFolderIsOneClearError) {
   Diagnostics diagnostics;
   const auto status = write_chakra(made_job(), "/nowhere/job", diagnostics);
   ASSERT_FALSE(status);

@@ -27,7 +27,7 @@ std::string format_of(const std::string& name, const std::string& path) {
   return format ? format->name : format.error().text();
 }
 
-TEST(Export, FormatIsNamedOrToldByTheExtension) {
+TEST(Export, FormatComesFromItsNameOrFromTheExtension) {
   EXPECT_EQ(format_of("", "a.json"), "perfetto-json");
   EXPECT_EQ(format_of("", "a.json.gz"), "perfetto-json");
   EXPECT_EQ(format_of("", "a.pftrace.gz"), "perfetto");
@@ -37,13 +37,13 @@ TEST(Export, FormatIsNamedOrToldByTheExtension) {
   EXPECT_NE(format_of("json", "a").find("perfetto-json, perfetto, csv"), std::string::npos);
 }
 
-TEST(Export, TableGoesWithCsvOnly) {
+TEST(Export, OnlyCsvHasTables) {
   EXPECT_TRUE(check_options({"csv", "steps", {}}));
   EXPECT_FALSE(check_options({"csv", "step", {}}));
   EXPECT_FALSE(check_options({"perfetto", "steps", {}}));
 }
 
-TEST(Export, SameBytesOnAnyNumberOfThreads) {
+TEST(Export, BytesDoNotDependOnTheNumberOfThreads) {
   for (const ExportFormat& format : export_formats()) {
     std::string once, again;
     set_max_threads(1);
@@ -56,7 +56,7 @@ TEST(Export, SameBytesOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Export, FailureOfTheSinkIsPassedOn) {
+TEST(Export, FailureOfTheSinkIsReturned) {
   const predict::Job job = made_job();
   for (const ExportFormat& format : export_formats()) {
     FullSink sink;

@@ -44,7 +44,7 @@ std::string csv(const Table& table) {
   return out;
 }
 
-/// A launch and its kernel in step 7, then an all-reduce to which rank 1 comes late.
+/// Step 7 has a launch and its kernel, then an all-reduce at which rank 1 arrives late.
 std::vector<MadeRank> two_ranks() {
   std::vector<MadeRank> ranks;
   for (std::int32_t r = 0; r < 2; ++r) {
@@ -52,7 +52,7 @@ std::vector<MadeRank> two_ranks() {
     rank.trace.steps.push_back({7, 0, kMillisecond, 3 * kMillisecond});
     rank.host("aten::mm", kMillisecond, 100 * kMicrosecond);
     rank.runtime(kMillisecond + 10'000, 5'000, 42);
-    // Runs after the step is over on the host, and still belongs to it.
+    // This kernel runs after the step has ended on the host, but still belongs to the step.
     rank.kernel("gemm", 4 * kMillisecond, 500 * kMicrosecond, 42, 7);
     const Nanos late = r * 300 * kMicrosecond;
     const auto event = rank.kernel(trace::kAllReduceKernel, 6 * kMillisecond, kMillisecond - late);
@@ -79,7 +79,7 @@ TEST(Tables, EventsHaveTheStepOfTheirLaunchAndOneClock) {
   EXPECT_EQ(number(table, "group_size", 3), 2);
 }
 
-TEST(Tables, CollectivesTellWhoCameLateAndWhenDataMoved) {
+TEST(Tables, CollectivesHaveLatenessAndTransferTimes) {
   const Table table = collective_table(job_of(two_ranks()));
   ASSERT_EQ(table.rows(), 2u);
   for (std::size_t row = 0; row < 2; ++row) {
@@ -100,14 +100,14 @@ TEST(Tables, StepsHaveTheMarksOfTheHostAndTheEndOfTheDevice) {
   EXPECT_EQ(number(table, "end_ns", 0), 3 * kMillisecond) << "of the gemm, the last work of step 7";
 }
 
-TEST(Tables, UnknownNameListsTheKnownOnes) {
+TEST(Tables, ErrorForAnUnknownNameListsAllTables) {
   const auto table = make_table(job_of(two_ranks()), "event");
   ASSERT_FALSE(table);
   EXPECT_EQ(table.error().code, ErrorCode::kUsage);
   EXPECT_NE(table.error().message.find("events, collectives, steps"), std::string::npos);
 }
 
-TEST(Csv, QuotesWhatNeedsIt) {
+TEST(Csv, QuotesFieldsIfNecessary) {
   TextsBuilder names;
   names.add("plain");
   names.add("a,b");
@@ -121,7 +121,7 @@ TEST(Csv, QuotesWhatNeedsIt) {
             "-9223372036854775808\n,0\n");
 }
 
-TEST(Texts, AreValidUtf8AndDifferent) {
+TEST(Texts, AreValidUtf8AndDistinct) {
   TextsBuilder builder;
   builder.add("ok\xc3\xa4");
   builder.add("\xff!");
@@ -134,7 +134,7 @@ TEST(Texts, AreValidUtf8AndDifferent) {
   EXPECT_EQ(texts.codes, (std::vector<std::int32_t>{1, 2, 2}));
 }
 
-TEST(Csv, TableWithoutRowsIsItsHeader) {
+TEST(Csv, TableWithoutRowsHasOnlyAHeader) {
   Table table{"t", {}};
   table.columns.push_back({"a", "", false, Integers{}});
   EXPECT_EQ(csv(table), "a\n");

@@ -28,7 +28,7 @@ void expect_nested(const std::vector<Span>& spans) {
   }
 }
 
-TEST(TrackLayout, AnySpansEndUpNestedAndNoneIsLost) {
+TEST(TrackLayout, SpansOfATrackNestAndNoneIsLost) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     std::vector<LaidSpan> spans;
@@ -56,7 +56,7 @@ TEST(TrackLayout, SpansThatNestStayOnOneTrack) {
   EXPECT_EQ(lay_out({{0, 10, 0, false}, {5, 10, 1, false}, {12, 1, 2, false}}).size(), 2u);
 }
 
-TEST(TrackLayout, AnnotationIsAroundTheOneKernelInIt) {
+TEST(TrackLayout, AnnotationEnclosesAKernelOfTheSameTime) {
   const auto tracks = lay_out({{5, 3, 0, false}, {5, 3, 1, true}});
   ASSERT_EQ(tracks.size(), 1u);
   EXPECT_EQ(tracks[0][0].id, 1u);
@@ -85,7 +85,7 @@ predict::Job overlapping_job() {
   return std::move(*job);
 }
 
-TEST(Tracks, StreamThatOverlapsGetsASecondTrack) {
+TEST(Tracks, StreamWithOverlappingSpansGetsASecondTrack) {
   const Tracks tracks = make_tracks(overlapping_job(), {});
   std::map<std::string, int> names;
   for (const Track& track : tracks.tracks) {
@@ -125,7 +125,7 @@ TEST(Tracks, ArrowsGoFromLaunchToWorkAndThroughACollectiveInOrderOfArrival) {
   }
 }
 
-TEST(Tracks, CriticalPathIsAProcessOfItsOwnWithArrowsThroughTheEventsOnIt) {
+TEST(Tracks, CriticalPathIsAProcessWithArrowsThroughItsEvents) {
   const predict::Job job = overlapping_job();
   const diagnose::CriticalPath path = diagnose::find_critical_path(job);
   ASSERT_FALSE(path.pieces.empty());

@@ -49,21 +49,21 @@ TEST(FindingView, ShowsTheOpThatLosesMostInTheStepOfTheFinding) {
   EXPECT_GE(view.end, 32'000);
 }
 
-TEST(FindingView, ShowsATransferWhereTheRankTakesPart) {
+TEST(FindingView, ShowsATransferAtTheArrivalOfTheRank) {
   const FindingView view = find_view(job(), finding(1, 3, {{{4, 0}}, {}, {}}));
   EXPECT_EQ(view.op, 3u);
   EXPECT_LE(view.start, 2'000);
   EXPECT_GE(view.end, 16'000);
 }
 
-TEST(FindingView, ShowsWhatFollowsAGap) {
+TEST(FindingView, ShowsTheOpAfterAGap) {
   predict::Job made = job();
   const graph::EdgeId edge = made.graph.first_edge[6];
   made.graph.edges[edge].delay = 500;
   EXPECT_EQ(find_view(made, finding(0, 4, {{}, {{edge, 0}}, {}})).op, 6u);
 }
 
-TEST(FindingView, ShortOpsAreShownWithWhatIsAroundThem) {
+TEST(FindingView, ShowsTheSurroundingsOfShortOps) {
   predict::Job made = job();
   made.graph.ops.recorded_duration[5] = 10;
   const FindingView view = find_view(made, finding(0, 4, {{{5, 0}}, {}, {}}));
@@ -71,14 +71,14 @@ TEST(FindingView, ShortOpsAreShownWithWhatIsAroundThem) {
   EXPECT_GE(view.end - view.start, 900);
 }
 
-TEST(FindingView, WithoutAnOpTheStepIsShown) {
+TEST(FindingView, ShowsTheStepIfThereIsNoOp) {
   const FindingView view = find_view(job(), finding(0, 4, {}));
   EXPECT_EQ(view.op, kNoId);
   EXPECT_EQ(view.start, 16'000);
   EXPECT_EQ(view.end, 32'000);
 }
 
-TEST(FindingView, WithoutAStepThereIsNothingToShow) {
+TEST(FindingView, ShowsNothingWithoutOpAndStep) {
   EXPECT_EQ(find_view(job(), finding(-1, -1, {})).start, -1);
 }
 

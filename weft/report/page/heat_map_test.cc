@@ -8,7 +8,7 @@ namespace {
 
 using diagnose::CollectiveSkew;
 
-/// Ranks 0, 1 ... came so much after the first; -1: takes no part.
+/// The lateness of ranks 0, 1 ...; -1 if a rank takes no part.
 CollectiveSkew skew(std::vector<Nanos> late_by) {
   CollectiveSkew made;
   for (std::size_t r = 0; r < late_by.size(); ++r) {
@@ -31,7 +31,7 @@ TEST(HeatMap, HasARowForEachRankAndAColumnForEachCollective) {
   EXPECT_EQ(map.rows[2].late_by, (std::vector<Nanos>{-1, 3}));
 }
 
-TEST(HeatMap, SharedColumnsTellTheWorst) {
+TEST(HeatMap, SharedColumnsShowTheWorstCollective) {
   const HeatMap map =
       make_heat_map({skew({0, 5}), skew({9, 0}), skew({0, 1}), skew({0, 2})}, {2, 48});
   ASSERT_EQ(map.columns.size(), 2u);
@@ -49,7 +49,7 @@ TEST(HeatMap, KeepsTheRanksThatOthersWaitFor) {
   EXPECT_EQ(map.rows[1].rank, 2);
 }
 
-TEST(HeatMap, OfNothingIsEmpty) {
+TEST(HeatMap, IsEmptyWithoutCollectives) {
   EXPECT_TRUE(make_heat_map({}).columns.empty());
   EXPECT_TRUE(make_heat_map({}).rows.empty());
 }

@@ -6,7 +6,7 @@
 namespace weft::report {
 namespace {
 
-TEST(Page, HoldsItsDataAndLeavesNoMarker) {
+TEST(Page, ContainsItsDataAndNoMarkers) {
   const std::string page = render_page({"a job", "QUJD", R"({"steps": 3})"});
   EXPECT_NE(page.find("<title>a job</title>"), std::string::npos);
   EXPECT_NE(page.find(">QUJD</script>"), std::string::npos);
@@ -24,7 +24,7 @@ TEST(Page, NamesFromTracesCannotEndAScriptOrOpenATag) {
   EXPECT_NE(page.find("\\u003c/script>"), std::string::npos);
 }
 
-TEST(Page, AsksNothingFromANetwork) {
+TEST(Page, LoadsNothingFromANetwork) {
   const std::string page = render_page({"", "", "{}"});
   for (const char* sign : {"src=\"http", "href=\"http", "url(http", "import("}) {
     EXPECT_EQ(page.find(sign), std::string::npos) << sign;

@@ -19,7 +19,7 @@ sim::MemoryCurve curve_of(const std::vector<Bytes>& levels) {
   return curve;
 }
 
-TEST(MemoryCurves, ShortOnesStayAsTheyAre) {
+TEST(MemoryCurves, ShortCurvesAreNotThinned) {
   const sim::MemoryCurve curve = curve_of({1, 2, 3});
   EXPECT_EQ(thin_curve(curve, 2).points.size(), 3u);
 }
@@ -62,7 +62,7 @@ trace::RankTrace rank_with(std::int32_t rank, Bytes total) {
   return trace;
 }
 
-TEST(MemoryCurves, OfManyRanksTheFullestAreKeptInOrderOfRank) {
+TEST(MemoryCurves, KeepsTheHighestPeaksInOrderOfRank) {
   trace::Run run;
   for (std::int32_t r = 0; r < 5; ++r) run.ranks.push_back(rank_with(r, r * 37 % 5 + 1));
   const std::vector<RankCurve> kept = memory_curves(run, 2);

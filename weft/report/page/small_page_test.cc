@@ -31,11 +31,11 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(SmallPage, HasABarForEachRankInTheColoursOfThePage) {
   const std::string page = small_page(diagnosis_of(3));
   EXPECT_EQ(count(page, "<tr>"), 3u);
-  EXPECT_EQ(count(page, "background:#"), 4u);  // and one in the legend
+  EXPECT_EQ(count(page, "background:#"), 4u);  // one per bar, and one in the legend
   EXPECT_EQ(count(page, "compute: 10.0 ms"), 2u);
 }
 
-TEST(SmallPage, OfManyRanksTheSlowestAreShown) {
+TEST(SmallPage, ShowsTheSlowestOfManyRanks) {
   const std::string page = small_page(diagnosis_of(20));
   EXPECT_EQ(count(page, "compute: 10.0 ms"), 8u);
   EXPECT_NE(page.find("12 faster ranks"), std::string::npos);

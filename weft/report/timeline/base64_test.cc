@@ -6,7 +6,7 @@
 namespace weft::report {
 namespace {
 
-// The vectors of RFC 4648, section 10.
+// The test vectors of RFC 4648, section 10.
 TEST(Base64, MatchesTheStandard) {
   EXPECT_EQ(to_base64(""), "");
   EXPECT_EQ(to_base64("f"), "Zg==");
@@ -17,7 +17,7 @@ TEST(Base64, MatchesTheStandard) {
   EXPECT_EQ(to_base64("foobar"), "Zm9vYmFy");
 }
 
-TEST(Base64, TakesEveryByte) { EXPECT_EQ(to_base64("\xfb\xff\xfe"), "+//+"); }
+TEST(Base64, EncodesBytesAbove127) { EXPECT_EQ(to_base64("\xfb\xff\xfe"), "+//+"); }
 
 }  // namespace
 }  // namespace weft::report

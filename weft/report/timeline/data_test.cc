@@ -19,7 +19,8 @@ predict::Job example() {
   return std::move(*job);
 }
 
-/// Two ranks; on each a call that launches a kernel, and an all-reduce that rank 1 is late for.
+/// Two ranks. Each has a call that launches a kernel, and an all-reduce at which rank 1 arrives
+/// late.
 predict::Job small_job() {
   trace::Run run;
   run.world = 2;
@@ -65,7 +66,7 @@ TEST(Timeline, RowsHoldSpansInOrderWithoutOverlap) {
   EXPECT_EQ(next, timeline.spans.size());
 }
 
-TEST(Timeline, EveryEventThatLastsIsDrawn) {
+TEST(Timeline, EveryEventWithADurationIsDrawn) {
   const predict::Job job = example();
   std::int64_t events = 0;
   for (const trace::RankTrace& rank : job.run.ranks) {
@@ -78,7 +79,7 @@ TEST(Timeline, EveryEventThatLastsIsDrawn) {
   EXPECT_EQ(static_cast<std::int64_t>(timeline.spans.size()), events);
 }
 
-TEST(Timeline, SpansOfDeviceWorkLieWhereTheGraphHasTheirOps) {
+TEST(Timeline, SpansOfDeviceWorkHaveTheTimesOfTheirOps) {
   const predict::Job job = example();
   const Timeline timeline = make_timeline(job, nullptr);
   std::size_t seen = 0;
@@ -117,7 +118,7 @@ TEST(Timeline, ACollectiveKnowsItsMembersAndItsLastArrival) {
   EXPECT_EQ(collective.last_arrival, late);
 }
 
-TEST(Timeline, RanksThatWaitDifferentlyAreNotAlike) {
+TEST(Timeline, RanksWithDifferentWaitingAreNotSimilar) {
   EXPECT_EQ(make_timeline(small_job(), nullptr).ranks[1].like, 1u);
   predict::Job same = small_job();
   same.run.ranks[1].events.start = same.run.ranks[0].events.start;
@@ -158,7 +159,7 @@ TEST(Timeline, PathPiecesLieOnTheLaneOfTheirOp) {
   EXPECT_EQ(timeline.path[1].end, arrival + 50'000);
 }
 
-TEST(Timeline, StepsLieEndToEndAndEndAsTheirSlowestRank) {
+TEST(Timeline, StepsAreEndToEndAndEndWithTheirSlowestRank) {
   const predict::Job job = example();
   const Timeline timeline = make_timeline(job, nullptr);
   const predict::StepTimes steps = predict::recorded_steps(job.graph);
@@ -182,7 +183,7 @@ Nanos busy_of_class(const Timeline& timeline, SpanClass span_class) {
   return sum;
 }
 
-TEST(Timeline, ThinningPutsHostsTogetherFirstAndLosesNoTime) {
+TEST(Timeline, ThinningMergesHostSpansFirstAndKeepsTheirTime) {
   const predict::Job job = example();
   const Timeline whole = make_timeline(job, nullptr);
   TimelineOptions options;
@@ -202,7 +203,7 @@ TEST(Timeline, ThinningPutsHostsTogetherFirstAndLosesNoTime) {
   }
 }
 
-TEST(Timeline, ThinningKeepsCollectivesAndAskedWindowsWhole) {
+TEST(Timeline, ThinningKeepsCollectivesAndDetailWindows) {
   const predict::Job job = example();
   TimelineOptions options;
   options.most_spans = 2'000;

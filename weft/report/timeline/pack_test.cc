@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of the format is in the browser (tests/report/test_timeline.py compares all it shows);
-// here a plain one reads the span columns back.
+// The real reader of the format runs in the browser; tests/report/test_timeline.py tests it. Here a
+// simple reader decodes the span columns.
 #include "weft/report/timeline/pack.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ std::int64_t from_zigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
-TEST(TimelinePack, SpansReadBackTheSame) {
+TEST(TimelinePack, SpansSurviveARoundTrip) {
   const Timeline timeline = small_timeline();
   const Unpacked unpacked = unpack(timeline_bytes(timeline));
   const auto& columns = unpacked.columns;
@@ -90,7 +90,7 @@ TEST(TimelinePack, FrequentLabelsComeFirst) {
   EXPECT_EQ(unpacked.columns.at("span.label"), (std::vector<std::uint64_t>{1, 0, 0, 0}));
 }
 
-TEST(TimelinePack, CountsAreLeftOutWhereNothingWasPutTogether) {
+TEST(TimelinePack, CountsAreLeftOutIfNoSpansWereMerged) {
   Timeline timeline = small_timeline();
   EXPECT_EQ(unpack(timeline_bytes(timeline)).columns.count("span.more"), 0u);
   timeline.spans.count[2] = 9;

@@ -17,13 +17,13 @@ std::vector<std::uint32_t> depths(const std::vector<LaneSpan>& spans) {
   return found;
 }
 
-TEST(TimelineRows, CallsLieBelowTheCallsAroundThem) {
+TEST(TimelineRows, CallsAreBelowTheCallsThatEncloseThem) {
   std::vector<LaneSpan> spans = {{0, 100, 0}, {10, 20, 1}, {12, 5, 2}, {40, 10, 3}, {100, 5, 4}};
   nest(spans);
   EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{0, 1, 2, 1, 0}));
 }
 
-TEST(TimelineRows, OfSpansThatStartTogetherTheLongestIsOutside) {
+TEST(TimelineRows, LongestOfSpansWithTheSameStartEnclosesTheOthers) {
   std::vector<LaneSpan> spans = {{0, 10, 0}, {0, 100, 1}};
   nest(spans);
   EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{1, 0}));

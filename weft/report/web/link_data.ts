@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON that links_page.cc writes: measured link tables. Times are nanoseconds; 0 means that the value
-// was not measured. docs/formats describes how the values are measured.
+// was not measured. docs/formats/links.md describes them.
 
 /** The times of one size; `alone` is the median, `spread` the interquartile range of single calls. */
 export interface LinkRow {
