@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,12 +65,34 @@ inline std::string print(const Case& golden) {
   return text;
 }
 
-/// Paths of all cases (*.txt) in a folder, sorted.
+/// The fields of an input section whose lines are "NAME VALUE"; a field that the section does not
+/// have is missing in the map. An Error (kBadInput) for a name that is not in `names`, so that a
+/// misspelt field does not silently keep its default.
+inline Result<std::map<std::string, std::string>> fields(
+    const std::string& section, std::initializer_list<std::string_view> names) {
+  std::map<std::string, std::string> found;
+  for (std::size_t at = 0; at < section.size();) {
+    const std::size_t end = std::min(section.find('\n', at), section.size());
+    const std::string line = section.substr(at, end - at);
+    at = end + 1;
+    if (line.empty()) continue;
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string name = line.substr(0, blank);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return fail(ErrorCode::kBadInput, "a case has no field '" + name + "'");
+    }
+    found[name] = line.substr(std::min(blank + 1, line.size()));
+  }
+  return found;
+}
+
+/// Paths of all cases (*.case or *.txt) in a folder, sorted.
 inline std::vector<std::string> files(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".txt") paths.push_back(entry.path().string());
+    const std::string extension = entry.path().extension().string();
+    if (extension == ".case" || extension == ".txt") paths.push_back(entry.path().string());
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -39,18 +39,22 @@ Result<PlanRequest> request_of(const golden::Case& golden) {
   WEFT_ASSIGN(auto fields, golden::fields(golden.input("request"),
                                           {"micro-batches", "memory", "state-factor", "stages",
                                            "replicas", "chunks", "schedules"}));
+  bool readable = !fields.contains("memory") || fields["memory"] == "limited";
   const auto number = [&](const char* name, auto missing) {
-    const auto value = fields.contains(name) ? parse_int(fields[name]) : std::nullopt;
-    return value ? static_cast<decltype(missing)>(*value) : missing;
+    if (!fields.contains(name)) return missing;
+    const auto value = parse_digits(fields[name]);
+    readable = readable && value;
+    return static_cast<decltype(missing)>(value.value_or(0));
   };
   PlannerOptions& options = request.options;
   request.task.micro_batches = number("micro-batches", request.task.micro_batches);
-  request.task.limit_memory = fields["memory"] == "limited";
+  request.task.limit_memory = fields.contains("memory");
   request.task.state_factor = number("state-factor", request.task.state_factor);
   options.stages = number("stages", options.stages);
   options.replicas = number("replicas", options.replicas);
   options.chunks = number("chunks", options.chunks);
   if (fields.contains("schedules")) options.schedules = {fields["schedules"]};
+  if (!readable) return bad_input("a field of the request has a value that cannot be read");
   return request;
 }
 
@@ -125,8 +129,8 @@ TEST_P(PlanCases, GiveTheExpectedPlans) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlanCases, testing::ValuesIn(golden::files(kPlanCases)),
-                         [](const auto& info) {
-                           return std::filesystem::path(info.param).stem().string();
+                         [](const auto& given) {
+                           return std::filesystem::path(given.param).stem().string();
                          });
 
 }  // namespace
