@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Launches and steps need only the trace of one rank and are found in parallel. A match connects
+// several ranks, so matches are assigned afterwards in one thread.
 #include "weft/report/exports/event_facts.h"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ std::int32_t step_of(const trace::RankTrace& trace, const trace::Launches& launc
   return trace::step_at(trace, events.start[launcher == trace::kNone ? event : launcher]);
 }
 
+/// The name of a lane before duplicates are numbered. A stream is named by its number.
 std::string plain_name(const trace::Lane& lane, bool several_devices) {
   if (!lane.on_device) {
     return lane.name.empty() ? "thread " + std::to_string(lane.tid) : lane.name;
@@ -49,6 +52,7 @@ std::vector<EventFacts> find_event_facts(const predict::Job& job) {
   });
   for (std::uint32_t m = 0; m < job.matches.size(); ++m) {
     for (const trace::Member& member : job.matches[m].members) {
+      // A kernel with several messages is a member of several matches; an export has room for one.
       std::uint32_t& match = facts[member.rank].match[member.event];
       if (match == trace::kNone) match = m;
     }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of formats and the selection of a writer. csv writes a table; both Perfetto formats
+// write the same Tracks. Chakra is not in the list, because it makes several files per job: see
+// write_chakra().
 #include "weft/report/exports/export.h"
 
 #include "weft/report/exports/perfetto.h"
@@ -37,6 +40,7 @@ const std::vector<ExportFormat>& export_formats() {
 }
 
 Result<ExportFormat> find_format(std::string_view name, const std::string& path) {
+  // "trace.csv.gz" has the format of "trace.csv".
   std::string_view stem = path;
   if (stem.ends_with(kPacked)) stem.remove_suffix(kPacked.size());
   for (const ExportFormat& format : export_formats()) {

@@ -107,6 +107,7 @@ class ProtobufWriter {
     return packet([&](pbf_writer& packet) {
       pbf_writer descriptor(packet, field::kTrackDescriptor);
       descriptor.add_uint64(field::kUuid, uuid_of_process(process));
+      // Viewers show the tracks of a process in the order of their kOrderRank.
       descriptor.add_enum(field::kChildOrdering, field::kExplicitOrder);
       pbf_writer description(descriptor, field::kProcess);
       description.add_int32(field::kProcessPid, process_id(process));
@@ -130,6 +131,7 @@ class ProtobufWriter {
       thread.add_string(field::kThreadName, track.name);
     });
   }
+  /// A curve is a counter track in bytes.
   Status describe_curve(std::size_t c) {
     return packet([&](pbf_writer& packet) {
       const Curve& curve = tracks_.curves[c];

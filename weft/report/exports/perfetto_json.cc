@@ -82,6 +82,7 @@ class ChromeWriter {
     first_ = false;
     return out += start;
   }
+  /// Appends the process and the thread of a track.
   void place(std::string& out, std::size_t track) const {
     out += ",\"pid\":";
     append(out, process_id(tracks_.tracks[track].process));

@@ -8,6 +8,8 @@
 namespace weft::report {
 namespace {
 
+/// Quotes a field if it contains a comma, a quote or a line end; quotes inside it are doubled (RFC
+/// 4180).
 std::string quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -48,9 +50,12 @@ void Dictionary::add(std::string_view text) {
 }
 
 std::int32_t TextsBuilder::code(std::string_view text) {
+  // Almost all texts are valid and are interned without a copy.
   std::string_view rest = text;
   while (!rest.empty() && utf8_length(rest) > 0) rest.remove_prefix(utf8_length(rest));
   if (rest.empty()) return static_cast<std::int32_t>(names_.intern(text));
+  // Copies valid characters and replaces each invalid byte, so that decoding resumes at the next
+  // byte.
   std::string valid(text.substr(0, text.size() - rest.size()));
   while (!rest.empty()) {
     const std::size_t length = utf8_length(rest);
@@ -79,6 +84,7 @@ Texts TextsBuilder::finish() {
 }
 
 Status write_csv(const Table& table, ByteSink& sink, const ExportProgress& progress) {
+  // The callback may print the progress, which takes much longer than writing a row.
   constexpr std::size_t kRowsBetweenReports = 1u << 16;
   BufferedWriter out(sink);
   std::vector<Fields> fields;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each table is built column by column in memory: a vector per column, filled row by row, then
+// moved into the table with its name and description. The order of columns is that of the csv file.
 #include "weft/report/exports/tables.h"
 
 #include <algorithm>
@@ -65,6 +67,8 @@ struct EventRows {
     chunk.push_back(is_phase ? trace.phases[detail].chunk : kMissing);
   }
 
+  /// Adds the columns of communication. An event without a match gets those of an empty Match,
+  /// whose numbers are all unknown.
   void add_match(const predict::Job& job, std::uint32_t index, std::uint32_t i,
                  const trace::RankTrace& trace) {
     const bool matched = index != trace::kNone;
@@ -127,6 +131,8 @@ Table event_table(const predict::Job& job) {
 Table collective_table(const predict::Job& job) {
   const std::vector<EventFacts> facts = find_event_facts(job);
   const Nanos zero = first_time(job.run);
+  // One row per member. Facts of the collective are repeated in each row, so that the table can be
+  // filtered and grouped without a join.
   Integers collective, sequence, group_size, bytes, step, rank, arrival, end, late_by, skew,
       transfer;
   TextsBuilder kind, group;
@@ -140,6 +146,8 @@ Table collective_table(const predict::Job& job) {
       first = std::min(first, members.back().start);
     }
     if (members.empty()) continue;
+    // The transfer starts when the last member arrives and ends when the first member that waited
+    // for it ends.
     const trace::Transfer moved = trace::find_transfer(members);
     for (std::size_t i = 0; i < members.size(); ++i) {
       collective.push_back(static_cast<std::int64_t>(m));
@@ -192,11 +200,13 @@ Table step_table(const predict::Job& job) {
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
     const auto found = traces.find(times.ranks[r]);
     for (std::size_t s = 0; s < times.steps.size(); ++s) {
+      // The rank has no work in this step.
       if (times.period[r][s] < 0) continue;
       rank.push_back(times.ranks[r]);
       step.push_back(times.steps[s]);
       duration.push_back(times.period[r][s]);
       end.push_back(times.end[r][s] + shift);
+      // Marks of the host are missing if the framework did not record its steps.
       host_start.push_back(kMissing);
       host_end.push_back(kMissing);
       if (found == traces.end()) continue;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Spans are placed in order of start, and of two spans with the same start the longer one first:
+// then a span can only nest in spans that are placed already. For each track, a stack has the ends
+// of the open spans; a span nests on a track if it ends before the innermost open span.
 #include "weft/report/exports/track_layout.h"
 
 #include <tuple>

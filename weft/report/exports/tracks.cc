@@ -63,6 +63,7 @@ class RankTracks {
       lanes[events.lane[i]].push_back({events.start[i], events.duration[i], i, outer});
     }
     const std::vector<std::string> names = lane_names(trace_);
+    // Two passes: host threads come before streams.
     for (const bool on_device : {false, true}) {
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         if (trace_.lanes[lane].on_device != on_device) continue;
@@ -76,6 +77,7 @@ class RankTracks {
  private:
   static constexpr NameId kUnknown = 0xffffffffu;
 
+  /// Steps as the host marked them, on a track of their own above the threads.
   void add_steps() {
     std::vector<LaidSpan> spans;
     for (std::uint32_t i = 0; i < trace_.steps.size(); ++i) {
@@ -117,6 +119,7 @@ class RankTracks {
     if (match.bytes >= 0) out_.number(keys_.bytes, match.bytes);
   }
 
+  /// Adds what only some kinds of events have: shapes, launch dimensions, micro-batch and chunk.
   void describe_detail(EventKind kind, std::uint32_t detail) {
     if (kind == EventKind::kHostOp && detail < trace_.host_ops.size()) {
       const NameId shapes = trace_.host_ops[detail].input_dims;
@@ -141,6 +144,8 @@ class RankTracks {
   std::uint32_t process_;
 };
 
+/// Arrows from each call to the device work that it launched, and through the members of each
+/// collective.
 void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
                 const std::vector<std::vector<std::uint32_t>>& span_of, TracksBuilder& out) {
   const NameId launch = out.category("launch");
@@ -165,6 +170,8 @@ void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
   }
 }
 
+/// One curve per device and rank. The name of a curve says how memory is known, because an estimate
+/// must not look like a measurement.
 void add_memory(const predict::Job& job, Nanos zero, std::uint32_t first_rank, Tracks& out) {
   const auto& ranks = job.run.ranks;
   std::vector<std::vector<sim::MemoryCurve>> curves(ranks.size());
@@ -177,6 +184,7 @@ void add_memory(const predict::Job& job, Nanos zero, std::uint32_t first_rank, T
                                     : "memory of device " + std::to_string(curve.device);
       drawn.name += std::string(" (") + sim::memory_source_name(curve.source) + ")";
       for (const sim::MemoryPoint& point : curve.points) {
+        // Times in Tracks are never negative.
         drawn.points.emplace_back(std::max<Nanos>(0, point.time - zero), point.allocated);
       }
     }

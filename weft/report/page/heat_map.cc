@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows are chosen first. Then one pass over all collectives updates, per column, the worst skew
+// and the largest lateness of each rank that has a row.
 #include "weft/report/page/heat_map.h"
 
 #include <algorithm>
@@ -39,6 +41,7 @@ HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
       const auto row =
           std::lower_bound(map.rows.begin(), map.rows.end(), skew.ranks[m],
                            [](const HeatRow& each, std::int32_t rank) { return each.rank < rank; });
+      // The rank has no row, because others cause more waiting.
       if (row == map.rows.end() || row->rank != skew.ranks[m]) continue;
       row->late_by[c] = std::max(row->late_by[c], skew.late_by[m]);
     }

@@ -27,6 +27,7 @@ void write_rows(JsonWriter& json, const std::vector<cost::LinkRow>& rows) {
 }
 
 void write_table(JsonWriter& json, const cost::LinkTable& table) {
+  // A table need not have a list of hosts; the name is empty then.
   const auto host = [&](std::int32_t rank) {
     const auto index = static_cast<std::size_t>(rank);
     return index < table.hosts.size() ? table.hosts[index] : std::string();
@@ -50,6 +51,9 @@ void write_command(JsonWriter& json, const std::string& command, const char* wha
 }
 
 }  // namespace
+
+// Tables of several files may come from different machines. The page shows facts of the first table
+// only; each curve has the name of its collective and its number of ranks.
 
 std::vector<std::string> link_facts(const cost::LinkTable& table) {
   std::vector<std::string> facts{table.network};

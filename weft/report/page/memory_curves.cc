@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A full curve has one point per allocation, so a job can have millions of points. Each rank's
+// curves are thinned in parallel as soon as they are made, before the devices with the highest
+// peaks are chosen. So only the full curves of the ranks in progress are in memory.
 #include "weft/report/page/memory_curves.h"
 
 #include <algorithm>
@@ -12,9 +15,10 @@ sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most) {
   if (points.size() <= 2 * most) return curve;
   sim::MemoryCurve thin{curve.device, curve.source, {points.front()}, curve.peak};
   const Nanos begin = points.front().time;
-  const Nanos stretch = (points.back().time - begin) / static_cast<Nanos>(most) + 1;
+  const Nanos interval = (points.back().time - begin) / static_cast<Nanos>(most) + 1;
   for (std::size_t i = 1; i < points.size();) {
-    const Nanos until = begin + ((points[i].time - begin) / stretch + 1) * stretch;
+    // Intervals are aligned to `begin`; those without a point are skipped.
+    const Nanos until = begin + ((points[i].time - begin) / interval + 1) * interval;
     std::size_t highest = i, next = i;
     for (; next < points.size() && points[next].time < until; ++next) {
       if (points[next].allocated > points[highest].allocated) highest = next;

@@ -27,6 +27,7 @@ void write_numbers(JsonWriter& json, const char* name, const auto& numbers) {
   json.end_array();
 }
 
+/// The last part of a path. The commands on the page have the full paths.
 std::string file_name(const std::string& path) {
   const std::filesystem::path whole(path);
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
@@ -80,6 +81,7 @@ void write_findings(JsonWriter& json, const PageInput& input) {
     json.field("advice", finding.advice).field("what_if", finding.what_if);
     json.field("command", input.finding_commands[i]);
     json.field("start", view.start).field("end", view.end);
+    // Not every recorded event is drawn: sync events, for example, have no span.
     json.field("span", span == kNoSpan ? std::int64_t{-1} : std::int64_t{span});
     json.end_object();
   }
@@ -120,6 +122,7 @@ std::vector<std::pair<std::int32_t, Nanos>> longest_waits(const CauseTimes& caus
   return waits;
 }
 
+/// `replayed` is null if the replay has no such rank.
 void write_rank(JsonWriter& json, const diagnose::RankDiagnosis& rank,
                 const predict::RankSummary* replayed, Nanos on_path) {
   const CauseTimes& causes = rank.causes.mean;
@@ -135,6 +138,7 @@ void write_rank(JsonWriter& json, const diagnose::RankDiagnosis& rank,
   json.field("collectives", rank.lateness.collectives).field("came_last", rank.lateness.last);
   json.field("made_wait", rank.lateness.made_wait).field("on_path", on_path);
   json.field("replay_error", replayed ? replay_error(*replayed) : 0.0);
+  // The diagnosis and the replay are made separately; a rank without a replay gets default values.
   const trace::ClockFit clock = replayed ? replayed->clock : trace::ClockFit{};
   json.key("clock").begin_object();
   json.field("offset", clock.offset).field("uncertainty", clock.offset_uncertainty);
@@ -159,6 +163,7 @@ void write_ranks(JsonWriter& json, const PageInput& input) {
   json.end_array();
 }
 
+/// The rows have a lateness per column; the columns describe the collective with the largest skew.
 void write_heat_map(JsonWriter& json, const PageInput& input) {
   const std::vector<diagnose::CollectiveSkew>& skews = input.diagnosis.skews;
   const HeatMap map = make_heat_map(skews);
@@ -189,6 +194,7 @@ void write_memory(JsonWriter& json, const PageInput& input) {
     const sim::MemoryCurve& curve = each.curve;
     json.begin_object().field("rank", each.rank).field("device", curve.device);
     json.field("source", sim::memory_source_name(curve.source));
+    // Two columns instead of a list of points: shorter, and the page needs them separately.
     json.key("times").begin_array();
     for (const sim::MemoryPoint& point : curve.points) json.value(point.time);
     json.end_array().key("bytes").begin_array();
@@ -241,6 +247,7 @@ void write_what_if(JsonWriter& json, const PageInput& input) {
   write_prediction(json, summary.prediction.baseline);
   json.end_object().key("answers").begin_array();
   const predict::Answer* best = summary.best_choice();
+  // The user's what-ifs come first: the page shows the first of them when it opens.
   const auto write_answer = [&](const predict::Answer& answer, bool asked) {
     json.begin_object().field("what_if", answer.what_if).field("asked", asked);
     json.field("best", &answer == best);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads each plan, simulates its schedule, and writes both as JSON. web/plan_page.ts shows the
+// result; its interfaces PlanPage, Plan and Stage declare the members.
 #include "weft/report/page/plan_page.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Order of work: the user's what-ifs first, so that an invalid one fails before the longer
+// analysis; then diagnosis and replay; then the timeline, which must know the views of all
+// findings; then the page.
 #include "weft/report/page/report.h"
 
 #include "weft/diagnose/diagnosis.h"

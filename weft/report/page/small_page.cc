@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// All styles are inline, because rules of a style element would also apply to the rest of the
+// notebook. Bars are spans with a width in per cent of the longest step, so that they need no
+// script.
 #include "weft/report/page/small_page.h"
 
 #include <fmt/format.h>
@@ -41,6 +44,8 @@ std::string label_of(Cause cause) {
   return name;
 }
 
+/// One table row: name, bar and step of a rank. The font size of the bar is 0, so that its height
+/// is that of its parts.
 std::string bar(const diagnose::RankDiagnosis& rank, Nanos longest) {
   std::string parts;
   for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
@@ -80,6 +85,7 @@ std::string legend(const diagnose::Diagnosis& diagnosis) {
   std::string items;
   for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
     const auto cause = static_cast<Cause>(c);
+    // The legend lists only causes that occur: a notebook has little room.
     const bool occurs = std::any_of(
         diagnosis.ranks.begin(), diagnosis.ranks.end(),
         [&](const diagnose::RankDiagnosis& rank) { return rank.causes.mean[cause] > 0; });

@@ -48,6 +48,8 @@ void add_collectives(const predict::Job& job, Timeline& timeline) {
       const std::uint32_t span = timeline.span_of_op[arrival];
       if (span != kNoSpan) collective.members.push_back(span);
     }
+    // Without a transfer its times are unknown; without members nothing on the timeline refers to
+    // it.
     if (source.transfer == graph::kNoId || collective.members.empty()) continue;
     collective.last_arrival = ops.recorded_start[source.transfer];
     collective.end = collective.last_arrival + ops.recorded_duration[source.transfer];

@@ -99,6 +99,7 @@ void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>
   columns.emplace_back("span.pause", std::move(pause));
 }
 
+/// Launches are sorted by their work, so the differences of both columns are small.
 void add_launch_columns(const Timeline& timeline, NamedColumns& columns) {
   Column call, work;
   Delta call_delta, work_delta;
@@ -110,6 +111,7 @@ void add_launch_columns(const Timeline& timeline, NamedColumns& columns) {
   columns.emplace_back("launch.work", std::move(work));
 }
 
+/// Kinds and groups repeat in almost every collective, so the columns have indices into `texts`.
 void add_collective_columns(const Timeline& timeline, Interner& texts, NamedColumns& columns) {
   Column kind, group, bytes, sequence, arrival, transfer, members, member;
   Delta arrival_delta, member_delta;
@@ -133,6 +135,7 @@ void add_collective_columns(const Timeline& timeline, Interner& texts, NamedColu
   columns.emplace_back("member.span", std::move(member));
 }
 
+/// A gap between two pieces is never negative (see add_path()), except before the first piece.
 void add_path_columns(const Timeline& timeline, NamedColumns& columns) {
   const auto or_minus_one = [](std::uint32_t id) {
     return id == kNoSpan ? -1 : static_cast<std::int64_t>(id);

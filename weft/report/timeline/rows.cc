@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both functions go through the spans in order of start and remember where earlier spans end. They
+// differ in what the depth means: in nest() it is the number of open calls, in stack() the first
+// free row.
 #include "weft/report/timeline/rows.h"
 
 #include <algorithm>
@@ -23,6 +26,8 @@ void nest(std::vector<LaneSpan>& spans) {
   sort_by_start(spans);
   std::vector<Nanos> open;  // ends of the spans that have started and not ended, outermost first
   for (LaneSpan& span : spans) {
+    // Only the innermost call is tested. If it is still open, the span goes below it, even if a
+    // call further out has ended. Recorded times are not exact, so calls may overlap slightly.
     while (!open.empty() && open.back() <= span.start) open.pop_back();
     span.depth = static_cast<std::uint32_t>(open.size());
     open.push_back(span.end());

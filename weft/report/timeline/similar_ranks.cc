@@ -32,6 +32,7 @@ std::vector<Profile> profile_ranks(const Timeline& timeline) {
     const TimelineLane& lane = timeline.lanes[row.lane];
     Profile& profile = profiles[lane.rank];
     for (std::uint32_t i = row.first; i < row.last; ++i) rank_of[i] = lane.rank;
+    // Only device time is compared; host threads are not part of the profile.
     if (lane.group != RowGroup::kStream && lane.group != RowGroup::kTrack) continue;
     if (row.depth == 0) profile.lanes.push_back(lane.name);
     for (std::uint32_t i = row.first; i < row.last; ++i) {

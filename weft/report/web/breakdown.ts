@@ -115,7 +115,7 @@ function path(page: PageData): HTMLElement[] {
   }));
   const ranks = page.ranks.filter((r) => r.on_path > 0).sort((a, b) => b.on_path - a.on_path);
   // The time of pieces that belong to no rank.
-  const nobody = length - ranks.reduce((sum, rank) => sum + rank.on_path, 0);
+  const unassigned = length - ranks.reduce((sum, rank) => sum + rank.on_path, 0);
   const byRank = ranks.slice(0, 16).map((rank, i) => ({
     label: `rank ${rank.rank}`,
     time: rank.on_path,
@@ -139,7 +139,7 @@ function path(page: PageData): HTMLElement[] {
       () => [
         ...byCause.map((part) => [part.label, exactMs(part.time), share(part.time, length)]),
         ...ranks.map((r) => [`rank ${count(r.rank)}`, exactMs(r.on_path), share(r.on_path, length)]),
-        ["no rank", exactMs(nobody), share(nobody, length)],
+        ["no rank", exactMs(unassigned), share(unassigned, length)],
       ],
     ),
   ];

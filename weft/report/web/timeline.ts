@@ -156,8 +156,8 @@ class Timeline implements ToolbarActions, TimelineHandle {
   }
   fitSelection(): void {
     const { start, end } = this.model.spans;
-    const stretch = this.selection >= 0 ? { start: start[this.selection], end: end[this.selection] } : this.mark;
-    if (stretch) this.setView(around(stretch.start, stretch.end, this.model));
+    const interval = this.selection >= 0 ? { start: start[this.selection], end: end[this.selection] } : this.mark;
+    if (interval) this.setView(around(interval.start, interval.end, this.model));
   }
   selectBeside(by: 1 | -1): void {
     const next = spanBeside(this.model, this.selection, by);
