@@ -204,19 +204,20 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
 Subcommand calibrate_command() {
   Subcommand command;
   command.name = "calibrate";
-  command.description = "measures collectives on your cluster, for predictions with --links";
+  command.description = "measures collectives on your cluster, for use with --links";
   command.inputs = "-- LAUNCHER...";
   command.min_inputs = 1;
   command.details =
-      "LAUNCHER is the command that starts your ranks, without a script. Weft puts a program of\n"
-      "its own at the end of it, or where a word contains {script}. For torchrun, python and the\n"
-      "like, the program is a Python script, which needs torch. For mpirun, mpiexec and srun, it\n"
-      "is a binary that needs only MPI. The program must have the same path on all hosts.\n"
+      "LAUNCHER is the command that starts your ranks, without a script. Weft puts a program of "
+      "its own at the end of it, or where a word contains {script}. For torchrun, python and "
+      "the like, the program is a Python script, which needs torch. For mpirun, mpiexec and "
+      "srun, it is a binary that needs only MPI. The program must have the same path on all "
+      "hosts.\n"
       "\n"
-      "Each collective is timed for each size in two ways: single calls that start when all ranks\n"
-      "are ready, and calls back to back. Messages are timed between every two hosts. Weft "
-      "repeats\n"
-      "all sizes until the time is over. Ctrl-C ends all ranks and keeps the measurements so far.";
+      "Each collective is timed for each size in two ways: single calls that start when all "
+      "ranks are ready, and calls back to back. Messages are timed between every two hosts. "
+      "Weft repeats all sizes until the time is over. Ctrl-C ends all ranks and keeps the "
+      "measurements so far.";
   command.examples = {
       Example{"weft calibrate -o links.json -- torchrun --nproc-per-node 4",
               "afterwards: weft replay --links links.json, weft report links.json -o links.html"},
@@ -247,7 +248,7 @@ Subcommand calibrate_command() {
        false,
        {"torch", "mpi"}},
       {"--network", "TEXT", "a name for the network, stored in the table", Flag::Value::kText},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_calibrate;
   return command;
 }

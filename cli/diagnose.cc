@@ -51,15 +51,14 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
 Subcommand diagnose_command() {
   Subcommand command;
   command.name = "diagnose";
-  command.description =
-      "shows what costs time in a step, which rank is late, and what a fix would gain";
+  command.description = "shows what costs time, which rank is late, what a fix would gain";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "For each rank, the times of all causes add up to its step. A finding is one cause of lost\n"
-      "time. Its gain is how much shorter the step would be without it: Weft removes the finding\n"
-      "from the job and replays the rest. Findings are sorted by gain. All times include the\n"
-      "overhead of the profiler; weft replay predicts the job without profiler.";
+      "For each rank, the times of all causes add up to its step. A finding is one cause of "
+      "lost time. Its gain is how much shorter the step would be without it: Weft removes the "
+      "finding from the job and replays the rest. Findings are sorted by gain. All times "
+      "include the overhead of the profiler; weft replay predicts the job without profiler.";
   command.examples = {Example{"weft diagnose examples/resnet50-w4", "one page about all ranks"},
                       Example{"weft diagnose examples/resnet50-w4 --finding 1",
                               "details of the finding with the largest gain, and what to do"}};

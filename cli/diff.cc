@@ -79,15 +79,15 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
 Subcommand diff_command() {
   Subcommand command;
   command.name = "diff";
-  command.description = "compares two runs, or a run with its prediction; can fail a CI job";
+  command.description = "compares two runs, or a run with its prediction";
   command.inputs = "A B";
   command.min_inputs = 2;
   command.max_inputs = 2;
   command.details =
-      "Shows what changes from A to B: the step, each cause of its time, and the ops that are\n"
-      "slower, faster, missing or new. With --what-if, or if A is a plan, Weft compares the step\n"
-      "that is predicted from A with the step of B, both without profiler. With --fail-above the\n"
-      "exit status is 1 if the step of B is longer by more than the limit.";
+      "Shows what changes from A to B: the step, each cause of its time, and the ops that are "
+      "slower, faster, missing or new. With --what-if, or if A is a plan, Weft compares the "
+      "step that is predicted from A with the step of B, both without profiler. With "
+      "--fail-above the exit status is 1 if the step of B is longer by more than the limit.";
   command.examples = {Example{"weft diff before/ after/ --fail-above 3%",
                               "exit with 1 if the step got more than 3 % longer"},
                       Example{"weft diff before/ after/ --what-if ddp.bucket_mb=100",

@@ -92,7 +92,7 @@ std::vector<std::string> format_names() {
 Subcommand export_command() {
   Subcommand command;
   command.name = "export";
-  command.description = "writes a timeline of all ranks on one clock for Perfetto, or tables";
+  command.description = "writes a timeline of all ranks for Perfetto, or tables";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =

@@ -111,9 +111,9 @@ Subcommand gather_command() {
   command.inputs = "[HOST:]DIR...";
   command.min_inputs = 1;
   command.details =
-      "Local folders are linked or copied. Folders of other hosts are fetched with rsync, or with\n"
-      "scp if rsync is not installed. Two files with the same name but different content are\n"
-      "refused. The exit status is 1 if ranks of the job are missing.";
+      "Local folders are linked or copied. Folders of other hosts are fetched with rsync, or "
+      "with scp if rsync is not installed. Two files with the same name but different content "
+      "are refused. The exit status is 1 if ranks of the job are missing.";
   command.examples = {Example{"weft gather -o traces node1:/tmp/traces node2:/tmp/traces",
                               "the files that weft record -o /tmp/traces wrote on two hosts"},
                       Example{"weft gather -o traces host0 host1", "two folders of this machine"}};

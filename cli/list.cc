@@ -64,14 +64,14 @@ Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
 Subcommand list_command() {
   Subcommand command;
   command.name = "list";
-  command.description = "lists the trace readers, what-ifs or findings of this build of Weft";
+  command.description = "lists the trace readers, what-ifs or findings of this Weft";
   command.inputs = "THING";
   command.min_inputs = 1;
   command.max_inputs = 1;
   command.input_choices = listing_names;
   command.details =
-      "readers are the trace formats that Weft reads, what-ifs the changes that weft replay can\n"
-      "predict, and findings the causes of lost time that weft diagnose looks for.";
+      "THING is readers (the trace formats that Weft reads), what-ifs (the changes that weft "
+      "replay can predict) or findings (the causes of lost time that weft diagnose looks for).";
   command.examples = {Example{"weft list readers", "the trace formats that Weft reads"},
                       Example{"weft list what-ifs", "the changes that weft replay can predict"}};
   command.run = run_list;

@@ -142,16 +142,14 @@ Result<ExitCode> run_pack(const Arguments& arguments, Console& console) {
 Subcommand pack_command() {
   Subcommand command;
   command.name = "pack";
-  command.description = "writes recordings as small files, one per rank, that every verb reads";
+  command.description = "writes recordings as small files that every verb reads";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
       "OUT is a folder, in which Weft writes r0.weft, r1.weft and so on. For a single rank, OUT "
-      "may\n"
-      "be a file that ends in .weft. Packed files keep everything that Weft reads. Under mpirun "
-      "or\n"
-      "srun, each process packs a share of the ranks (mpirun -n 8 weft pack traces/ -o packed);\n"
-      "each input file must then name its rank.";
+      "may be a file that ends in .weft. Packed files keep everything that Weft reads. Under "
+      "mpirun or srun, each process packs a share of the ranks (mpirun -n 8 weft pack traces/ "
+      "-o packed); each input file must then name its rank.";
   command.examples = {
       Example{"weft pack examples/resnet50-w4 -o packed", "packed/r0.weft to packed/r3.weft"},
       Example{"weft pack examples/resnet50-w4/resnet50-w4-r3.json.gz -o r3.weft",

@@ -172,18 +172,17 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
 Subcommand record_command() {
   Subcommand command;
   command.name = "record";
-  command.description =
-      "runs a training job, without changes to it, and records a few of its steps";
+  command.description = "runs a training job unchanged and records a few of its steps";
   command.inputs = "-- COMMAND...";
   command.min_inputs = 1;
   command.details =
-      "Every process of the job writes its own files into DIR. PyTorch, TensorFlow, JAX and MXNet\n"
-      "are recorded with their own profilers, Horovod with its timeline. Weft finds the steps by\n"
-      "the calls of the optimizer. The hooks are loaded through environment variables, so the\n"
-      "script stays as it is, and its Python environment does not need Weft.\n"
+      "Every process of the job writes its own files into DIR. PyTorch, TensorFlow, JAX and "
+      "MXNet are recorded with their own profilers, Horovod with its timeline. Weft finds the "
+      "steps by the calls of the optimizer. The hooks are loaded through environment variables, "
+      "so the script stays as it is, and its Python environment does not need Weft.\n"
       "\n"
-      "If the launcher starts ranks on other hosts, put weft record before the command of each\n"
-      "rank. The exit status is that of the job, or 1 if the job succeeded but nothing was\n"
+      "If the launcher starts ranks on other hosts, put weft record before the command of each "
+      "rank. The exit status is that of the job, or 1 if the job succeeded but nothing was "
       "recorded.";
   command.examples = {
       Example{"weft record -o traces --memory -- torchrun --nproc-per-node 4 train.py",

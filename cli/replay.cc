@@ -98,15 +98,14 @@ std::vector<std::string> what_if_examples() {
 Subcommand replay_command() {
   Subcommand command;
   command.name = "replay";
-  command.description = "shows what a step consists of, and predicts it after changes (what-ifs)";
+  command.description = "shows what a step consists of, and predicts it after changes";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
       "For each rank, the page shows the recorded steps with the error of their replay in "
-      "percent,\n"
-      "the baseline (the same job without profiler) and, with --what-if, the predicted step. The\n"
-      "lines below it are about the slowest rank, with steps back to back. weft list what-ifs\n"
-      "shows all what-ifs. If several are given, they apply together.";
+      "percent, the baseline (the same job without profiler) and, with --what-if, the predicted "
+      "step. The lines below it are about the slowest rank, with steps back to back. weft list "
+      "what-ifs shows all what-ifs. If several are given, they apply together.";
   command.examples = {
       Example{"weft replay examples/resnet50-w4 --links examples/resnet50-w4/allreduce-w4.json",
               "use measured transfer times, and answer the most useful what-ifs"},

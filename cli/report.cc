@@ -100,15 +100,13 @@ Subcommand report_command() {
   command.min_inputs = 1;
   command.details =
       "The page contains all its data, so it opens anywhere without network. It shows the "
-      "verdict,\n"
-      "the findings, what each step spends its time on, a timeline of all ranks on one clock,\n"
-      "which ranks come late to collectives, memory, and the step before and after each what-if.\n"
-      "If a recording has more than 300,000 spans, short neighbours are drawn as one span,\n"
-      "starting with those of host threads.\n"
+      "verdict, the findings, what each step spends its time on, a timeline of all ranks on one "
+      "clock, which ranks come late to collectives, memory, and the step before and after each "
+      "what-if. If a recording has more than 300,000 spans, short neighbours are drawn as one "
+      "span, starting with those of host threads.\n"
       "\n"
       "If INPUT is a link table (of weft calibrate), the page shows its curves. If INPUT is one "
-      "or\n"
-      "two plans (of weft pipeline -o), the page shows their schedules on one time scale.";
+      "or two plans (of weft pipeline -o), the page shows their schedules on one time scale.";
   command.examples = {
       Example{"weft report examples/resnet50-w4 -o report.html",
               "then open report.html in a browser"},

@@ -261,7 +261,7 @@ Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
 Subcommand testbed_command() {
   Subcommand command;
   command.name = "testbed";
-  command.description = "makes a cluster of virtual hosts on this machine, and runs jobs on it";
+  command.description = "makes a cluster of virtual hosts on this machine and runs jobs";
   command.inputs = "up|run|down|enter|list [CLUSTER]";
   command.min_inputs = 1;
   command.input_choices = action_names;

@@ -50,7 +50,7 @@ Subcommand verify_command() {
   command.examples = {
       Example{"weft verify examples/pipeline/plan.json", "one line per check, right or WRONG"},
       Example{"weft verify plan.json --json", "the same for scripts"}};
-  command.flags = {{"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  command.flags = {{"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_verify;
   return command;
 }

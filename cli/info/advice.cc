@@ -24,9 +24,8 @@ struct Recorder {
 };
 
 constexpr const char* kCommunicationOnly =
-    "NCCL logs contain only communication, so Weft cannot see which compute waited for it: record "
-    "a "
-    "few steps with torch.profiler or Nsight Systems before asking what-ifs.";
+    "NCCL logs contain only communication, so Weft cannot see which compute waited for it: "
+    "record a few steps with torch.profiler or Nsight Systems before asking what-ifs.";
 
 constexpr const char* kKinetoSizes =
     "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution trace "
@@ -58,8 +57,7 @@ constexpr Recorder kByHand[] = {
      nullptr, nullptr},
     {"mxnet",
      "No steps are marked: profiler.Task(profiler.Domain(\"train\"), f\"step {n}\"), started "
-     "before "
-     "and stopped after every training step.",
+     "before and stopped after every training step.",
      "Only one step was recorded: stop the profiler after three or more.", nullptr,
      "No operators were recorded: profiler.set_config(profile_all=True)", nullptr, nullptr,
      "No allocations were recorded: profiler.set_config(profile_memory=True), if memory matters.",

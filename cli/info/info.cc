@@ -55,14 +55,14 @@ Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
 Subcommand info_command() {
   Subcommand command;
   command.name = "info";
-  command.description = "shows what traces contain, what is wrong, and which setting to change";
+  command.description = "shows what traces contain and which profiler setting to change";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "INPUT is a file, a folder or a quoted glob. Weft recognises the format and gzip by the\n"
-      "content of a file, and reads the rank and the number of ranks from it. The column host\n"
-      "steps is the time between step marks on the host; the host may run ahead of its device. If\n"
-      "INPUT is a link table (of weft calibrate), the page shows latency and bandwidth.";
+      "INPUT is a file, a folder or a quoted glob. Weft recognises the format and gzip by the "
+      "content of a file, and reads the rank and the number of ranks from it. The column host "
+      "steps is the time between step marks on the host; the host may run ahead of its device. "
+      "If INPUT is a link table (of weft calibrate), the page shows latency and bandwidth.";
   command.examples = {
       Example{"weft info examples/resnet50-w4", "all ranks of a folder"},
       Example{"weft info --json examples/resnet50-w4", "the same as JSON, for other programs"}};

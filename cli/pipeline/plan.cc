@@ -77,7 +77,7 @@ std::vector<Flag> planning_flags() {
        Flag::Value::kChoice, false, plan_orders()},
       {"--drop-input-time", "",
        "layers called Input, which load data, take no time; default: the time in the profile"},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
 }
 
 Result<Task> plan_task(const Arguments& arguments, const Profile& profile,

@@ -212,7 +212,7 @@ Subcommand pipeline_predict_command() {
       {"--microbatches", "N", "micro-batches per step; default: as recorded", Flag::Value::kWhole},
       {"--links", "TABLE", "measured times of messages (docs/formats/links.md)", Flag::Value::kFile,
        true},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_pipeline_predict;
   return command;

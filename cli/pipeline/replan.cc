@@ -145,7 +145,7 @@ Subcommand pipeline_replan_command() {
   command.flags = {
       {"--layers", "N", "number of layers of the whole model; default: 8 per stage, with a note",
        Flag::Value::kWhole},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_pipeline_replan;
   return command;

@@ -274,8 +274,9 @@ Subcommand pipeline_schedule_command() {
       {"--beside", "NAME",
        "with --gantt or --svg: draw this known schedule below, on the same time scale",
        Flag::Value::kChoice, false, instance_orders()},
-      {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--threads", "N", "number of threads; default: 0, which means all cores",
+       Flag::Value::kWhole},
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_pipeline_schedule;
   return command;
 }

@@ -204,8 +204,8 @@ std::vector<Flag> file_flags() {
        Value::kFile},
       {"--plan", "FILE", "replay and show a plan that -o wrote, instead of planning", Value::kFile},
       {"--svg", "FILE", "draw which device holds what, before and after", Value::kFile},
-      {"--threads", "N", "number of threads; 0: one per core", Value::kWhole},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+      {"--threads", "N", "number of threads; default: 0, which means all cores", Value::kWhole},
+      {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ std::vector<Flag> file_flags() {
 Subcommand reshard_command() {
   Subcommand command;
   command.name = "reshard";
-  command.description = "the transfers that turn one distribution of an array into another";
+  command.description = "finds the transfers that redistribute an array over devices";
   command.max_inputs = 0;
   command.details =
       "Each dimension names the axes of the mesh that cut it, most significant first: 'x,y' cuts\n"

@@ -25,7 +25,7 @@ Result<ExitCode> run_completions(const Arguments& arguments, Console& console) {
 Subcommand completions_command() {
   Subcommand command;
   command.name = "completions";
-  command.description = "prints a script that lets bash or zsh complete verbs, flags and values";
+  command.description = "prints a script that completes verbs, flags and values in shells";
   command.inputs = "SHELL";
   command.min_inputs = 1;
   command.max_inputs = 1;

@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 inline constexpr const char* kProgramDescription =
-    "see how distributed training spends its step, and make it shorter";
+    "shows where distributed training loses time, and how to make it faster";
 
 /// The form of a flag in help and man pages: "--run N", "-q, --quiet".
 std::string spelled(const Flag& flag);
