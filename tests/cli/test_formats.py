@@ -84,8 +84,8 @@ def tar() -> bytes:
     [
         ("traces.tar.gz", tar(), "tar archive; unpack it"),
         ("traces.zip", b"PK\x03\x04" + bytes(40), "zip archive; unpack it"),
-        ("rank0.json.zst", b"\x28\xb5\x2f\xfd" + bytes(40), "unpack it, or pack it with gzip"),
-        ("rank0.json.xz", b"\xfd7zXZ\x00" + bytes(40), "unpack it, or pack it with gzip"),
+        ("rank0.json.zst", b"\x28\xb5\x2f\xfd" + bytes(40), "unpack it, or compress it with gzip"),
+        ("rank0.json.xz", b"\xfd7zXZ\x00" + bytes(40), "unpack it, or compress it with gzip"),
         ("trace.parquet", b"PAR1" + bytes(40), "a Parquet table"),
         ("job.nsys-rep", b"whatever it holds", "nsys export --type sqlite"),
         ("links.json", b'{"collective": "x", "rows": [{"median_us": 1}]}', "link table"),

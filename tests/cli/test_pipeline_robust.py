@@ -398,7 +398,7 @@ def test_unknown_memory_gives_a_note(weft: Weft, tmp_path: Path) -> None:
     unknown = weft("pipeline", file, *CLUSTER, "--memory", "--json")
     assert unknown.returncode == 0 and "pipeline-memory-unknown (2x)" in unknown.stderr
     (note,) = json.loads(unknown.stdout)["diagnostics"]
-    assert note["id"] == "pipeline-memory-unknown" and "--device-memory" in parsed["advice"]
+    assert note["id"] == "pipeline-memory-unknown" and "--device-memory" in note["advice"]
     done = weft("pipeline", "compare", file, *CLUSTER, "--memory", "--json")
     assert json.loads(done.stdout)["diagnostics"][0]["id"] == "pipeline-memory-unknown"
     for words in (["2 devices, 1GB/s, 100MB", "--memory"], ["2 devices, 1GB/s, 0.1GB", "--memory"],

@@ -187,7 +187,7 @@ REFUSED = [
     (["--what-if", "network.speed=2x"], "network.bandwidth"),
     (["--what-if", "compute"], "is not KEY=VALUE"),
     (["--what-if", "compute=fast"], "a factor such as"),
-    (["--what-if", "rank:9.compute=2x"], "there are 0, 1, 2, 3"),
+    (["--what-if", "rank:9.compute=2x"], "it has ranks 0, 1, 2, 3"),
     (["--steps", "9"], "step 9 is not in this recording"),
     (["--steps", "4,,5"], "is not a list of step numbers"),
     (["--steps", ""], "is not a list of step numbers"),
@@ -306,9 +306,9 @@ def test_plan_is_written_and_read_back(weft: Weft, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [('"plan_version": 1', '"plan_version": 2', "reads version 1"),
+    [('"plan_version": 1', '"plan_version": 2', "reads only version 1"),
      ('"comm"', '"comms"', "comms"),
-     ('"inputs"', '"input"', "no field 'input'"),
+     ('"inputs"', '"input"', "has the field 'input', which version 1 does not have"),
      ('"off"', '"on"', "the only value is off")],
 )  # fmt: skip
 def test_plans_are_refused_as_a_whole(
