@@ -292,8 +292,8 @@ class RankNodes {
 ChakraPlan plan_chakra(const predict::Job& job, Diagnostics& diagnostics) {
   const Graph& graph = job.graph;
   const auto back = exchanges(job);
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(std::max(job.run.world, 0)));
-  std::iota(everyone.begin(), everyone.end(), 0);
+  std::vector<std::int32_t> all_ranks(static_cast<std::size_t>(std::max(job.run.world, 0)));
+  std::iota(all_ranks.begin(), all_ranks.end(), 0);
   ChakraPlan plan;
   plan.messages.resize(graph.collectives.size());
   plan.group.resize(graph.collectives.size());
@@ -310,7 +310,7 @@ ChakraPlan plan_chakra(const predict::Job& job, Diagnostics& diagnostics) {
       }
       sizes += collective.bytes < 0 && collective.kind != CollectiveKind::kBarrier ? 1 : 0;
       const auto members = members_of(job, collective);
-      if (members == everyone) {
+      if (members == all_ranks) {
         plan.group[c] = "0";
         continue;
       }

@@ -23,7 +23,7 @@ struct ChakraNode {
   std::vector<std::uint64_t> deps;  ///< positions of earlier nodes, ascending, each once
   std::int64_t duration_micros = 0;
   std::int64_t comm_type = -1;  ///< collectives only
-  Bytes comm_size = -1;         ///< communication only
+  Bytes comm_size = -1;         ///< communication only; -1 otherwise
   std::int32_t source = -1, destination = -1;
   std::int64_t tag = -1;  ///< messages only
   std::string group;      ///< collectives only: a number as text; "0" is the group of all ranks

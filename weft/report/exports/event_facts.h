@@ -34,7 +34,7 @@ Nanos first_time(const trace::Run& run);
 /// not recorded or the event is of another kind.
 Bytes bytes_of(const trace::RankTrace& trace, std::uint32_t event);
 
-/// "host_op", "kernel" ...
+/// The name of a kind in exports, such as "host_op" or "kernel".
 const char* kind_name(trace::EventKind kind);
 
 /// One unique name per lane, such as "thread 408 (python3)" or "stream 7"; "device 1 stream 7" if

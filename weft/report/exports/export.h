@@ -13,9 +13,9 @@
 namespace weft::report {
 
 struct ExportFormat {
-  std::string name;         ///< "perfetto-json"
+  std::string name;         ///< for example "perfetto-json"
   std::string extension;    ///< ".json"; a path may add ".gz" to it
-  std::string description;  ///< one line
+  std::string description;  ///< description in one line
 };
 
 const std::vector<ExportFormat>& export_formats();

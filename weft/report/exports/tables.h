@@ -14,8 +14,8 @@
 namespace weft::report {
 
 struct TableKind {
-  std::string name;         ///< "events"
-  std::string description;  ///< one line
+  std::string name;         ///< for example "events"
+  std::string description;  ///< description in one line
   Table (*make)(const predict::Job& job);
 };
 

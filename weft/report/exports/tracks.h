@@ -17,7 +17,7 @@ namespace weft::report {
 /// A key and a value that a viewer shows for a span. The value is a number, or the id of a text in
 /// Tracks::texts.
 struct SpanArgument {
-  NameId key = 0;  ///< into Tracks::keys
+  NameId key = 0;  ///< index into Tracks::keys
   bool is_text = false;
   std::int64_t value = 0;
 };
@@ -25,10 +25,10 @@ struct SpanArgument {
 /// The arguments of a span start at `first_argument` in Tracks::arguments and end where those of
 /// the next span start.
 struct TrackSpan {
-  Nanos start = 0;  ///< since the first event of the job, never negative
+  Nanos start = 0;  ///< nanoseconds since the first event of the job, never negative
   Nanos duration = 0;
-  NameId name = 0;      ///< into Tracks::names
-  NameId category = 0;  ///< into Tracks::categories
+  NameId name = 0;      ///< index into Tracks::names
+  NameId category = 0;  ///< index into Tracks::categories
   std::uint32_t first_argument = 0;
 
   Nanos end() const { return start + duration; }
@@ -52,7 +52,7 @@ struct ArrowEnd {
   Role role = Role::kFirst;
 };
 
-/// A value over time, on a track of its own.
+/// A value over time, which viewers show on a track of its own.
 struct Curve {
   std::uint32_t process = 0;
   std::string name;

@@ -40,7 +40,7 @@ struct TimelineLane {
   std::uint32_t rank = 0;  ///< index into Timeline::ranks
   RowGroup group = RowGroup::kStream;
   std::int32_t device = -1;
-  std::string name;  ///< "stream 7", "thread 408"
+  std::string name;  ///< for example "stream 7" or "thread 408"
 };
 
 struct TimelineRank {
@@ -90,7 +90,7 @@ struct TimelineLaunch {
 };
 
 struct TimelineCollective {
-  std::string kind;  ///< "allreduce"
+  std::string kind;  ///< for example "allreduce"
   std::string group;
   Bytes bytes = -1;
   std::int64_t sequence = -1;

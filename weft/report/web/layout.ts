@@ -129,7 +129,7 @@ export function placeRows(model: TimelineModel, folds: Folds): Layout {
   return layout;
 }
 
-/** The row at `y`, or undefined between rows. */
+/** The row at `y`; undefined if `y` is between rows. */
 export function rowAt(layout: Layout, y: number): PlacedRow | undefined {
   let low = 0;
   let high = layout.rows.length;

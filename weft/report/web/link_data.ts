@@ -33,7 +33,7 @@ export interface LinkTable {
 export interface LinkPage {
   version: string;
   file: string;
-  /** Where the tables come from, one fact each. */
+  /** Where the tables come from, one string per fact. */
   facts: string[];
   tables: LinkTable[];
   commands: { command: string; what: string }[];

@@ -23,7 +23,7 @@ export function collectiveOf(model: TimelineModel, span: number): Collective | u
   return index === undefined ? undefined : model.collectives[index];
 }
 
-/** Pairs of spans to draw arrows between. */
+/** Pairs of spans that arrows connect: launches, and the members of a collective. */
 export function arrowsOf(model: TimelineModel, span: number): [number, number][] {
   const arrows: [number, number][] = workOf(model, span).map((work) => [span, work]);
   const call = callOf(model, span);

@@ -56,7 +56,7 @@ function doublings({ low, high }: Scale, wanted: number): number[] {
   return all.filter((_, i) => i % every === 0);
 }
 
-/** "1 ms" for "1.000 ms". */
+/** Shortens a number with a unit: "1 ms" for "1.000 ms". */
 function short(text: string): string {
   return Number.parseFloat(text) + text.slice(text.indexOf(" "));
 }

@@ -9,7 +9,7 @@ import type { View } from "./view";
 export interface Place {
   layout: Layout;
   view: View;
-  /** First visible pixel of the rows. */
+  /** The y coordinate of the first visible pixel of the rows. */
   top: number;
   width: number;
 }
