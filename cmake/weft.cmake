@@ -34,7 +34,8 @@ function(weft_compile_by_folder target)
   endforeach()
 endfunction()
 
-# For rooms that never run for long, such as the text of a report: half the time to compile.
+# For code that never runs for long, such as tests and the text of a report: -O1 compiles in half
+# the time.
 function(weft_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
@@ -49,6 +50,16 @@ function(weft_room name)
   weft_compile_by_folder(weft_${name})
 endfunction()
 
+# Every test includes GoogleTest and much of the standard library: compiled once for all of them,
+# which saves a third of the time. Files still include what they need, so each compiles alone.
+if(WEFT_TESTS AND WEFT_UNITY)
+  add_library(weft_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
+  target_link_libraries(weft_test_headers PRIVATE weft_flags GTest::gtest)
+  weft_compile_quickly(weft_test_headers)
+  target_precompile_headers(weft_test_headers PRIVATE
+    <gtest/gtest.h> <algorithm> <functional> <map> <memory> <optional> <random> <string> <vector>)
+endif()
+
 # weft_test(graph SOURCES text_test.cc ROOMS graph sim): one test program, labelled by its room.
 function(weft_test name)
   if(NOT WEFT_TESTS)
@@ -60,6 +71,10 @@ function(weft_test name)
   target_compile_definitions(${name}_test PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name}_test PRIVATE ${ARG_ROOMS} weft_flags ${ARG_PRIVATE} GTest::gtest
                                              GTest::gtest_main)
+  weft_compile_quickly(${name}_test)
+  if(WEFT_UNITY)
+    target_precompile_headers(${name}_test REUSE_FROM weft_test_headers)
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${name}_test PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -6,7 +6,9 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import resource
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -24,6 +26,11 @@ class Session:
     def __init__(self, *words: str | Path, columns: int = 80, **environment: str) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        # The terminal itself echoes what is typed ("^C"), at a moment of its own choosing. Without
+        # echo, the output holds only what the program printed.
+        attributes = termios.tcgetattr(slave)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
         self.before = termios.tcgetattr(slave)
         self.process = subprocess.Popen(
             list(map(str, words)),
@@ -69,6 +76,44 @@ class Session:
             self.process.wait(timeout=PATIENCE_S)
         os.close(self.master)
         os.close(self.slave)
+
+
+def wait_until_interruptible(pid: int) -> None:
+    """Returns once the process handles SIGINT. Before that, the signal would simply kill it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not _handles(pid, signal.SIGINT):
+        assert time.monotonic() < deadline, "the process never installed a handler for SIGINT"
+        time.sleep(0.005)
+
+
+def _handles(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+class CpuTime:
+    """The processor time that a child uses from now until it is waited for: the running child
+    `pid`, or one that is started later.
+
+    Tests of "ends at once" measure this instead of the clock: other load on the machine delays a
+    process, but does not make it work longer. No other child may end in between.
+    """
+
+    def __init__(self, pid: int | None = None) -> None:
+        self._start = self._of_ended_children()
+        if pid is not None:
+            ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            self._start += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+    def used_since(self) -> float:
+        """To be asked after the child was waited for."""
+        return self._of_ended_children() - self._start
+
+    @staticmethod
+    def _of_ended_children() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
 
 
 def weft_session(*words: str | Path, columns: int = 80, **environment: str) -> Session:
