@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 600
 PYTHON := .venv/bin/python
 REPORTS := $(BUILD)/reports
+# Runs a command and notes its name and how long it took, for the summary of `make test`.
+TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build test demo fuzz bench accuracy check-deep format clean \
@@ -30,37 +32,40 @@ build: ## build the command build/weft
 demo: build ## predict a real 4-rank training job from the recording in examples/
 	@python3 tools/demo.py $(BUILD)/weft examples/resnet50-w4
 
+# Tests, the accuracy program and the Python module come from the one build that makes the command.
 tests-built: setup
-	@cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=ON
-	@cmake --build $(BUILD)/release -j $(JOBS)
+	@cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=ON -DWEFT_PYTHON=ON \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON)
+	@$(TIMED) "build" cmake --build $(BUILD)/release -j $(JOBS)
 	@ln -sfn release/bin/weft $(BUILD)/weft
-	@mkdir -p $(REPORTS)
 
 test-static: setup
 	@$(PYTHON) tools/check_layers.py
-	@tools/format.sh --check
-	@tsc --noEmit -p weft/report/web
-	@echo "types: the page's modules fit together"
+	@$(TIMED) "format" tools/format.sh --check
+	@$(TIMED) "types of the page" tsc --noEmit -p weft/report/web
 
 test-unit: tests-built
-	@ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure --timeout 300 \
-	  --output-junit $(CURDIR)/$(REPORTS)/ctest.xml | grep -vE '^ +Start|   Passed '
+	@$(TIMED) "C++ tests" ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure \
+	  --timeout 300 --output-junit $(CURDIR)/$(REPORTS)/ctest.xml | grep -vE '^ +Start|   Passed '
 
-# The compiler by the name that CMake calls it: ccache takes another name for another compiler.
+# The tests import the package from a folder that holds what a wheel would hold.
 test-python: tests-built
-	@CC=cc CXX=c++ $(PYTHON) -m pip install --quiet --disable-pip-version-check \
-	  --no-build-isolation --no-deps --force-reinstall --config-settings build-dir=$(BUILD)/wheel .
-	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
-	  --junitxml=$(REPORTS)/pytest.xml tests python/tests
-	@$(PYTHON) -m mypy --strict python/weft python/tests tests
-	@$(PYTHON) -m mypy.stubtest weft --allowlist python/stubtest-allowlist.txt \
-	  --mypy-config-file pyproject.toml
+	@rm -rf $(BUILD)/package
+	@cmake --install $(BUILD)/release --component python --prefix $(BUILD)/package >/dev/null
+	@$(TIMED) "Python tests" env PYTHONPATH=$(CURDIR)/$(BUILD)/package \
+	  WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
+	  -n $(JOBS) --dist loadgroup --junitxml=$(REPORTS)/pytest.xml tests python/tests
+	@$(TIMED) "types of Python" $(PYTHON) -m mypy --strict python/weft python/tests tests
+	@$(TIMED) "stubs of Python" env PYTHONPATH=$(CURDIR)/$(BUILD)/package $(PYTHON) -m mypy.stubtest \
+	  weft --allowlist python/stubtest-allowlist.txt --mypy-config-file pyproject.toml
 
 test-fuzz: setup
-	@tools/fuzz.sh $(BUILD)/fuzz 10
+	@$(TIMED) "fuzzing" tools/fuzz.sh $(BUILD)/fuzz 5
 
-test: test-static test-unit test-python test-fuzz ## build and pass every test
-	@$(PYTHON) tools/skipped.py $(REPORTS)/ctest.xml $(REPORTS)/pytest.xml
+test: ## build and pass every test
+	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*
+	@$(MAKE) --no-print-directory test-static test-unit test-python test-fuzz
+	@$(PYTHON) tools/test_summary.py $(REPORTS)
 
 fuzz: setup ## fuzz every reader for FUZZ_SECONDS (600) each
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)

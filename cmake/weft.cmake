@@ -21,6 +21,9 @@ if(WEFT_SANITIZE)
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
 
+# Where programs and libraries lie in the Python package.
+set(WEFT_PACKAGED weft/_native)
+
 # Compiles the sources of each folder as one: they include the same headers and use the same
 # templates, so a whole build takes a third of the time. Names in anonymous namespaces must
 # therefore differ within a folder. -DWEFT_UNITY=OFF compiles every file alone; each must be able to.
@@ -53,7 +56,7 @@ endfunction()
 # Every test includes GoogleTest and much of the standard library: compiled once for all of them,
 # which saves a third of the time. Files still include what they need, so each compiles alone.
 if(WEFT_TESTS AND WEFT_UNITY)
-  add_library(weft_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
+  add_executable(weft_test_headers ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
   target_link_libraries(weft_test_headers PRIVATE weft_flags GTest::gtest)
   weft_compile_quickly(weft_test_headers)
   target_precompile_headers(weft_test_headers PRIVATE

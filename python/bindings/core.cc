@@ -13,6 +13,7 @@
 #include "python/bindings/trace.h"
 
 NB_MODULE(_core, module) {
+  module.attr("__version__") = WEFT_VERSION;
   // bind_trace comes first because it makes Run, to which the others add methods; bind_reshard
   // makes the types that its followers use.
   weft::python::register_errors();

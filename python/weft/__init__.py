@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib.metadata import version as _version
 
 from ._unbuilt import explained as _explained
 
@@ -48,7 +47,7 @@ from .replays import Answer, Breakdown, Clock, RankMemoryPeak, RankReplay, Repla
 from .reports import Report
 from .types import Diagnostic, EventKind, Lane, MemoryCurve, MemoryPeak, Step
 
-__version__ = _version("weft")
+__version__ = _core.__version__
 
 __all__ = [
     "Answer",

@@ -12,6 +12,8 @@ from .replays import Replay
 from .reports import Report
 from .types import Diagnostic, Lane, MemoryCurve, Step
 
+__version__: str
+
 @final
 class Events:
     """The events of one rank: columns of equal length, as read-only views without copying."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import socket
@@ -32,9 +31,6 @@ def weft_alone(folder: Path) -> Path:
     assert spec is not None and spec.origin is not None
     folder.mkdir(exist_ok=True)
     (folder / "weft").symlink_to(Path(spec.origin).parent.resolve())
-    facts = Path(str(importlib.metadata.distribution("weft").locate_file("")))
-    for entry in facts.glob("weft-*.dist-info"):
-        (folder / entry.name).symlink_to(entry.resolve())
     return folder
 
 

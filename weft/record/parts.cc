@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layouts that are searched, relative to the folder above the command's folder (bin/):
-//   build or installation: lib/libweft-*.so or lib/weft/, lib/weft/python/weft, libexec/weft
-//   wheel:                 lib/python3.*/site-packages/weft, with the libraries in its lib/
+// Where things are, relative to the folder above the command's folder (bin/):
+//   build:        lib/libweft-*.so,      lib/weft/python/weft, libexec/weft
+//   installation: lib/weft/libweft-*.so, lib/weft/python/weft, libexec/weft
+//   wheel:        lib/libweft-*.so, libexec/weft; that folder is weft/_native in the package weft
 #include "weft/record/parts.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <vector>
 
 namespace weft::record {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders that may contain the Python package, in order of preference: that of a build or an
-/// installation, then that of a wheel. (The command of a wheel is in bin/ of its environment.)
-std::vector<fs::path> packages_beside(const fs::path& prefix) {
-  std::vector<fs::path> found = {prefix / "lib/weft/python/weft"};
-  std::error_code error;
-  for (fs::directory_iterator it(prefix / "lib", error), end; !error && it != end;
-       it.increment(error)) {
-    if (!it->path().filename().string().starts_with("python3")) continue;
-    found.push_back(it->path() / "site-packages/weft");
-    found.push_back(it->path() / "dist-packages/weft");
-  }
-  std::sort(found.begin() + 1, found.end());
-  return found;
+/// The Python package, seen from the folder that holds bin/ and lib/. In a build and an installation
+/// it lies below that folder. In a wheel that folder is weft/_native, inside the package.
+fs::path package_of(const fs::path& prefix) {
+  std::error_code ignored;
+  const fs::path below = prefix / "lib/weft/python/weft";
+  return fs::exists(below, ignored) ? below : prefix.parent_path();
 }
 
 /// The path if it exists, else "".
@@ -39,16 +31,11 @@ std::string if_exists(const fs::path& path) {
 Parts find_parts(const std::string& command) {
   const fs::path prefix = fs::path(command).parent_path().parent_path();
   Parts parts;
-  std::vector<fs::path> libraries = {prefix / "lib", prefix / "lib/weft"};
-  for (const fs::path& package : packages_beside(prefix)) {
-    if (parts.bootstrap.empty()) parts.bootstrap = if_exists(package / "_bootstrap");
-    if (parts.calibrate_torch.empty()) {
-      parts.calibrate_torch = if_exists(package / "torch/calibrate.py");
-    }
-    libraries.push_back(package / "lib");
-  }
+  const fs::path package = package_of(prefix);
+  parts.bootstrap = if_exists(package / "_bootstrap");
+  parts.calibrate_torch = if_exists(package / "torch/calibrate.py");
   parts.calibrate_mpi = if_exists(prefix / "libexec/weft/calibrate-mpi");
-  for (const fs::path& folder : libraries) {
+  for (const fs::path& folder : {prefix / "lib", prefix / "lib/weft"}) {
     if (parts.wire.empty()) parts.wire = if_exists(folder / "libweft-wire.so");
     if (parts.mpi.empty()) parts.mpi = if_exists(folder / "libweft-mpi.so");
     if (parts.nccl.empty()) parts.nccl = if_exists(folder / "libnccl-profiler-weft.so");

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,7 @@ def kernels() -> ReshardKernels | None:
     """The library libweft-cuda.so; None if it is not installed. The environment variable
     WEFT_CUDA_LIBRARY gives another path."""
     named = os.environ.get("WEFT_CUDA_LIBRARY")
-    installed = Path(sysconfig.get_path("data"), "lib", "weft", "libweft-cuda.so")
+    installed = Path(__file__).parent.parent / "_native" / "lib" / "libweft-cuda.so"
     if named is None and not installed.exists():
         return None
     return reshard_kernels(named or str(installed))
