@@ -13,7 +13,7 @@ REPORTS := $(BUILD)/reports
 TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build test demo fuzz bench accuracy check-deep format clean \
+.PHONY: help setup build test demo wheel fuzz bench accuracy check-deep format clean \
         tests-built test-static test-unit test-python test-fuzz
 
 help: ## list the targets
@@ -66,6 +66,9 @@ test: ## build and pass every test
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*
 	@$(MAKE) --no-print-directory test-static test-unit test-python test-fuzz
 	@$(PYTHON) tools/test_summary.py $(REPORTS)
+
+wheel: setup ## build self-contained wheels and the source distribution in dist/
+	@tools/wheel.sh $(BUILD)/wheel dist
 
 fuzz: setup ## fuzz every reader for FUZZ_SECONDS (600) each
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)

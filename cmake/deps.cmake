@@ -7,7 +7,7 @@ find_package(TBB REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
 # Bundles the page of the report.
-find_program(WEFT_ESBUILD esbuild REQUIRED)
+find_program(WEFT_ESBUILD esbuild)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
@@ -42,7 +42,9 @@ if(WEFT_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 if(WEFT_PYTHON)
-  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  # scikit-build-core asks for the stable ABI (SKBUILD_SABI_COMPONENT) from Python 3.12 on.
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module
+                                               ${SKBUILD_SABI_COMPONENT})
   # nanobind is a Python package; it knows where its CMake files lie.
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT)

