@@ -137,8 +137,8 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
   }
   if (request.mpi && parts.mpi.empty()) {
     return fail(ErrorCode::kUnavailable,
-                "--mpi: libweft-mpi.so is missing, because Weft was built without MPI; install an "
-                "MPI (Debian: libopenmpi-dev) and build Weft from source");
+                "--mpi: libweft-mpi.so is missing, which depends on your MPI; build it with "
+                "'python -m weft.build_mpi'");
   }
   WEFT_ASSIGN(const bool made, make_folder(arguments, request.folder));
   const auto status = record::run_child(
