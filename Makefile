@@ -13,7 +13,7 @@ REPORTS := $(BUILD)/reports
 TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build test demo wheel fuzz bench accuracy check-deep format clean \
+.PHONY: help setup build test demo wheel check-wheel fuzz bench accuracy check-deep format clean \
         tests-built test-static test-unit test-python test-fuzz
 
 help: ## list the targets
@@ -69,6 +69,10 @@ test: ## build and pass every test
 
 wheel: setup ## build self-contained wheels and the source distribution in dist/
 	@tools/wheel.sh $(BUILD)/wheel dist
+
+check-wheel: wheel ## install and use the wheels in clean roots of Debian 12 and 13 (root)
+	@tools/setup.sh wheel
+	@tools/wheel_check/check.sh dist $(BUILD)/wheel_check
 
 fuzz: setup ## fuzz every reader for FUZZ_SECONDS (600) each
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)

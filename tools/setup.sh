@@ -2,7 +2,8 @@
 # Installs what the build (and, with "test", what the tests) need on Debian 12, and nothing that is
 # already there. apt runs as root or through sudo; PyPI packages go into .venv of the repository, the
 # frameworks whose jobs are recorded into .venvs.
-# Usage: tools/setup.sh build|test
+# "wheel" installs what makes clean roots, for `make check-wheel`.
+# Usage: tools/setup.sh build|test|wheel
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,7 +23,8 @@ packages=("${build_packages[@]}")
 case "${1:-}" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
-  *) echo "usage: tools/setup.sh build|test" >&2; exit 2 ;;
+  wheel) packages=(mmdebstrap) ;;
+  *) echo "usage: tools/setup.sh build|test|wheel" >&2; exit 2 ;;
 esac
 
 is_installed() {
