@@ -54,7 +54,7 @@ test-python: tests-built
 	@cmake --install $(BUILD)/release --component python --prefix $(BUILD)/package >/dev/null
 	@$(TIMED) "Python tests" env PYTHONPATH=$(CURDIR)/$(BUILD)/package \
 	  WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
-	  -n $(JOBS) --dist loadgroup --junitxml=$(REPORTS)/pytest.xml tests python/tests
+	  -n $(JOBS) --dist loadfile --junitxml=$(REPORTS)/pytest.xml tests python/tests
 	@$(TIMED) "types of Python" $(PYTHON) -m mypy --strict python/weft python/tests tests
 	@$(TIMED) "stubs of Python" env PYTHONPATH=$(CURDIR)/$(BUILD)/package $(PYTHON) -m mypy.stubtest \
 	  weft --allowlist python/stubtest-allowlist.txt --mypy-config-file pyproject.toml
