@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def diagnosis(run: weft.Run) -> weft.Diagnosis:
 
 
 def printed(*words: str | Path) -> str:
-    command = Path(sys.executable).with_name("weft")
+    command = Path(weft.__file__).parent / "_native" / "bin" / "weft"
     done = subprocess.run([command, *words], capture_output=True, check=True, text=True)
     return done.stdout
 

@@ -154,10 +154,21 @@ def test_ctrl_c_ends_a_load(large: Path) -> None:
     assert done.returncode == 42
 
 
-def test_installed_command_has_the_same_version() -> None:
-    command = Path(sys.executable).with_name("weft")
-    done = subprocess.run([str(command), "--version"], capture_output=True, text=True)
-    assert done.stdout == f"weft {weft.__version__}\n"
+def test_the_launcher_runs_the_command_of_the_package() -> None:
+    launcher = EXAMPLE.parents[1] / "python" / "launcher" / "weft"
+    words = [sys.executable, str(launcher), "--version"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == f"weft {weft.__version__}\n", done.stderr
+
+
+def test_the_launcher_without_the_package_says_what_to_do(tmp_path: Path) -> None:
+    launcher = EXAMPLE.parents[1] / "python" / "launcher" / "weft"
+    words = [sys.executable, "-I", "-S", str(launcher), "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "weft: error: the package weft is not installed for this Python; install it again\n"
+    )
 
 
 def test_kinds_are_those_of_the_library() -> None:

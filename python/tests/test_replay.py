@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -23,7 +22,7 @@ def run() -> weft.Run:
 
 
 def test_same_answer_as_the_command(run: weft.Run) -> None:
-    command = Path(sys.executable).with_name("weft")
+    command = Path(weft.__file__).parent / "_native" / "bin" / "weft"
     words = [str(command), "replay", "--json", str(EXAMPLE), "--links", str(LINKS), "--what-if",
              "ddp.bucket_mb=5"]  # fmt: skip
     printed = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
