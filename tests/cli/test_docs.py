@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import EXAMPLE, ROOT, Weft, weft_command
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SESSION = re.compile(r"^```\n\$ build/weft (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
+SESSION = re.compile(r"^```\n\$ weft (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
 CASES = [
     (page, match["words"], match["output"])
     for page in PAGES
@@ -42,7 +42,7 @@ def test_sessions_show_the_real_output(
     monkeypatch.chdir(ROOT)
     done = weft(*shlex.split(words), COLUMNS="100")
     if os.environ.get("WEFT_UPDATE_DOCS") == "1":
-        session = f"$ build/weft {words}\n"
+        session = f"$ weft {words}\n"
         page.write_text(page.read_text().replace(session + output, session + done.stdout))
         return
     assert done.stdout == output, f"{page.name} shows other output; run the tests with WEFT_UPDATE_DOCS=1"
