@@ -132,7 +132,8 @@ TEST(SubVerbs, RefuseFlagsOfOthersAndMistypedNames) {
   EXPECT_EQ(refusal_by(verb, {"draw", "p.json", "--sgv", "x"}),
             "there is no flag '--sgv'; did you mean '--svg'? (see weft help pipeline draw)");
   EXPECT_EQ(refusal_by(verb, {"draw", "p.json", "--scale", "lin"}),
-            "--scale of draw: 'lin' is not one of log, linear (see weft help pipeline draw)");
+            "--scale of draw: 'lin' is not one of log, linear; did you mean 'log'? (see weft help "
+            "pipeline draw)");
   EXPECT_EQ(refusal_by(verb, {"compar", "p.json"}),
             "there is no file 'compar'; did you mean 'compare'? (see weft help pipeline)");
   EXPECT_EQ(refusal_by(verb, {"compare"}), "PROFILE is missing (see weft help pipeline compare)");

@@ -125,7 +125,7 @@ def test_lines_of_ranks_become_tables(weft: Weft, tmp_path: Path) -> None:
     )
     done = weft("calibrate", "-o", links, *launcher(tmp_path, body))
     assert done.returncode == 0, done.stderr
-    for words in ("more --seconds", "no all_to_all", "1 lines of rank 0 could not be understood"):
+    for words in ("more --seconds", "does not have it: all_to_all", "1 lines of rank 0 could not be understood"):
         assert words in done.stderr
     reduce, messages = json.loads(links.read_text())
     assert [row["median_us"] for row in reduce["rows"]] == [102, 112]
@@ -233,7 +233,7 @@ def test_launchers_without_ranks_are_refused(weft: Weft, tmp_path: Path) -> None
         (["--collectives", "all_redcue", "--", "true"], "did you mean 'all_reduce'?"),
         (["--ranks", "1", "--", "true"], "'1' is not a number of ranks"),
         (["--seconds", "0", "--", "true"], "at least 1"),
-        (["--with", "gloo", "--", "true"], "none of torch, mpi"),
+        (["--with", "gloo", "--", "true"], "not one of torch, mpi"),
         ([], "LAUNCHER... is missing"),
     ],
 )

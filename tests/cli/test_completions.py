@@ -172,7 +172,7 @@ def test_zsh_lists_verbs_with_their_meaning(scripts: Path, tmp_path: Path) -> No
     session.type(f"autoload -U compinit; compinit -u -D; source {scripts / 'zsh'}; echo se''t\n")
     session.wait_for("set\r\n")
     session.type("weft \t")
-    session.wait_for("which setting to change")
+    session.wait_for("which profiler setting to change")
     session.close()
 
 

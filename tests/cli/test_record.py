@@ -119,7 +119,7 @@ def test_gather_refuses_two_files_of_the_same_name(weft: Weft, tmp_path: Path) -
         (tmp_path / host).mkdir()
         (tmp_path / host / "r0.kineto.json.gz").write_text(host)
     done = weft("gather", "-o", tmp_path / "all", tmp_path / "a", tmp_path / "b")
-    assert done.returncode == 3 and "two hosts took themselves for the same rank" in done.stderr
+    assert done.returncode == 3 and "two hosts used the same rank" in done.stderr
     assert list((tmp_path / "all").iterdir()) == [] if (tmp_path / "all").exists() else True
 
 
@@ -139,4 +139,4 @@ def test_gather_copies_from_hosts_with_an_available_tool(weft: Weft, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert [file.name for file in (tmp_path / "all").iterdir()] == ["r0.kineto.json.gz"]
     failed = weft("gather", "-o", tmp_path / "none", "node2:/x", PATH=path)
-    assert failed.returncode == 3 and "node2:/x: rsync could not copy it (status 9)" in failed.stderr
+    assert failed.returncode == 3 and "node2:/x: rsync failed to copy the folder (status 9)" in failed.stderr

@@ -142,7 +142,7 @@ def test_a_job_without_the_requested_steps_gets_a_suggestion(tmp_path: Path) -> 
     assert done.stdout.startswith("loss ")
     assert (
         "nothing was recorded: the job took 6 steps, and recording begins at step 10; run it "
-        "longer, or ask for --steps 1..5" in done.stderr
+        "longer, or use --steps 1..5" in done.stderr
     )
 
 

@@ -198,7 +198,7 @@ def test_panel_of_a_collective_shows_when_every_member_arrived(open_report: Open
 
 def test_ranks_can_be_folded_and_similar_ones_start_folded(open_report: Open) -> None:
     report = open_report()
-    alike = report.timeline("m.ranks.findIndex((rank, i) => rank.like !== i)")
+    similar = report.timeline("m.ranks.findIndex((rank, i) => rank.like !== i)")
     assert similar > 0
     lane = f"m.lanes.findIndex((lane) => lane.rank === {similar} && lane.group === 'host')"
     hidden = report.timeline(f"m.rows.find((row) => row.lane === {lane}).first")

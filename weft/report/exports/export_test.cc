@@ -33,7 +33,8 @@ TEST(Export, FormatComesFromItsNameOrFromTheExtension) {
   EXPECT_EQ(format_of("", "a.pftrace.gz"), "perfetto");
   EXPECT_EQ(format_of("", "a.csv"), "csv");
   EXPECT_EQ(format_of("csv", "a.json"), "csv");
-  EXPECT_NE(format_of("", "a.gz").find("does not tell its format"), std::string::npos);
+  EXPECT_NE(format_of("", "a.gz").find("does not end with the extension of a format"),
+            std::string::npos);
   EXPECT_NE(format_of("json", "a").find("perfetto-json, perfetto, csv"), std::string::npos);
 }
 
