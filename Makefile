@@ -67,11 +67,11 @@ test: ## build and pass every test
 	@$(MAKE) --no-print-directory test-static test-unit test-python test-fuzz
 	@$(PYTHON) tools/test_summary.py $(REPORTS)
 
-wheel: setup ## build self-contained wheels and the source distribution in dist/
+wheel: ## build self-contained wheels and the source distribution in dist/
+	@tools/setup.sh wheel
 	@tools/wheel.sh $(BUILD)/wheel dist
 
 check-wheel: wheel ## install and use the wheels in clean roots of Debian 12 and 13 (root)
-	@tools/setup.sh wheel
 	@tools/wheel_check/check.sh dist $(BUILD)/wheel_check
 
 fuzz: setup ## fuzz every reader for FUZZ_SECONDS (600) each

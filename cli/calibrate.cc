@@ -60,11 +60,12 @@ Result<std::vector<std::string>> words_of(const Arguments& arguments) {
   const record::Parts parts = record::find_own_parts();
   const std::string& program = mpi ? parts.calibrate_mpi : parts.calibrate_torch;
   if (program.empty()) {
-    return fail(ErrorCode::kUnavailable,
-                mpi ? "the program that measures MPI ranks is missing, which depends on your MPI; "
-                      "build it with 'python -m weft.build_mpi', or use --with torch and a launcher "
-                      "that starts a Python with torch"
-                    : "weft/torch/calibrate.py is missing beside this command; install Weft again");
+    return fail(
+        ErrorCode::kUnavailable,
+        mpi ? "the program that measures MPI ranks is missing, which depends on your MPI; "
+              "build it with 'python -m weft.build_mpi', or use --with torch and a launcher "
+              "that starts a Python with torch"
+            : "weft/torch/calibrate.py is missing beside this command; install Weft again");
   }
   return launch_words(launcher, program, settings);
 }

@@ -2,7 +2,7 @@
 # Installs what the build (and, with "test", what the tests) need on Debian 12, and nothing that is
 # already there. apt runs as root or through sudo; PyPI packages go into .venv of the repository, the
 # frameworks whose jobs are recorded into .venvs.
-# "wheel" installs what makes clean roots, for `make check-wheel`.
+# "wheel" installs what `make wheel` and `make check-wheel` need.
 # Usage: tools/setup.sh build|test|wheel
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,7 +23,7 @@ packages=("${build_packages[@]}")
 case "${1:-}" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
-  wheel) packages=(mmdebstrap) ;;
+  wheel) packages+=(python3-venv python3-dev mmdebstrap) ;;
   *) echo "usage: tools/setup.sh build|test|wheel" >&2; exit 2 ;;
 esac
 

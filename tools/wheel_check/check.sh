@@ -30,7 +30,8 @@ make_root() {
 # What the job of the test needs, fetched outside: the root has no network settings of its own.
 fetch_torch() {
   [ -z "$(ls "$build/packages-bookworm")" ] || return 0
-  .venv/bin/python -m pip download -q --disable-pip-version-check -d "$build/packages-bookworm" \
+  /usr/bin/python3 -m venv "$build/venv"
+  "$build/venv/bin/python" -m pip download -q --disable-pip-version-check -d "$build/packages-bookworm" \
     "torch==2.13.0" "numpy<3"
 }
 

@@ -12,8 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The Python package, seen from the folder that holds bin/ and lib/. In a build and an installation
-/// it lies below that folder. In a wheel that folder is weft/_native, inside the package.
+/// The Python package, seen from the folder that holds bin/ and lib/. In a build and an
+/// installation it lies below that folder. In a wheel that folder is weft/_native, inside the
+/// package.
 fs::path package_of(const fs::path& prefix) {
   std::error_code ignored;
   const fs::path below = prefix / "lib/weft/python/weft";
