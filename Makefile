@@ -13,7 +13,7 @@ REPORTS := $(BUILD)/reports
 TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build test demo wheel check-wheel fuzz bench accuracy check-deep format clean \
+.PHONY: help setup build test demo wheel check-wheel fuzz bench accuracy check-deep coverage format clean \
         tests-built test-static test-unit test-python test-fuzz
 
 help: ## list the targets
@@ -100,6 +100,16 @@ check-deep: setup ## sanitizer builds of all tests, long fuzzing, big files
 	done
 	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 	@$(MAKE) bench
+
+# Tests of the command count too: most of the code of cli/ runs there only.
+coverage: setup ## print which share of the lines the tests run
+	@cmake --preset coverage -B $(BUILD)/coverage
+	@cmake --build $(BUILD)/coverage -j $(JOBS)
+	@find $(BUILD)/coverage -name '*.gcda' -delete
+	@ctest --test-dir $(BUILD)/coverage -j $(JOBS) --timeout 600 | tail -n 3
+	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/coverage/bin/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
+	  -n $(JOBS) --dist loadfile tests/cli tests/testbed | tail -n 3
+	@$(PYTHON) tools/coverage.py $(BUILD)/coverage
 
 format: setup ## rewrite the C++ sources in the house style
 	@tools/format.sh
