@@ -15,9 +15,10 @@ endif()
 if(WEFT_WERROR)
   target_compile_options(weft_flags INTERFACE -Werror)
 endif()
-# Wheels run where the C++ runtime is older than that of the machine that builds them.
+# Wheels run where the C++ runtime is older than that of the machine that builds them. libgcc stays
+# dynamic: its interface is old, and its static form needs glibc 2.35.
 if(WEFT_PORTABLE)
-  target_link_options(weft_flags INTERFACE -static-libstdc++ -static-libgcc)
+  target_link_options(weft_flags INTERFACE -static-libstdc++)
 endif()
 if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE}
@@ -27,6 +28,13 @@ endif()
 
 # Where programs and libraries lie in the Python package.
 set(WEFT_PACKAGED weft/_native)
+
+# Lets a program or a Python module run with an older glibc, if the build is portable.
+function(weft_make_portable target)
+  if(WEFT_PORTABLE)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/portable.c)
+  endif()
+endfunction()
 
 # Compiles the sources of each folder as one: they include the same headers and use the same
 # templates, so a whole build takes a third of the time. Names in anonymous namespaces must
