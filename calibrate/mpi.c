@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that every rank runs under `weft calibrate -- mpirun ...`. It measures the time of
-// MPI's collectives by size, single calls and back to back. README.md explains what is measured and
-// lists the lines that rank 0 prints. python/weft/torch/calibrate.py does the same for torch.
+// The program that every rank runs under `weft calibrate -- mpirun ...`. It measures how long MPI's
+// collectives take at each size, in single calls and back to back. README.md explains what is
+// measured and lists the lines that rank 0 prints. python/weft/torch/calibrate.py does the same for
+// torch.
 //
-// All ranks walk the same list of tables and sizes. Before each visit rank 0 broadcasts how many
-// calls to make, because only rank 0 knows the earlier results; afterwards it gathers the times.
+// All ranks go through the same list of tables and sizes in the same order. Before each visit rank
+// 0 broadcasts how many calls to make, because only rank 0 knows the earlier results; afterwards it
+// gathers the times.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <mpi.h>
@@ -15,12 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-// Most single calls and most back-to-back calls of a visit, most pairs, bytes of an element.
+// Upper limits of single calls and of back-to-back calls in a visit, and of pairs; bytes of an
+// element.
 enum { kMostAlone = 10, kMostQueued = 50, kMostPairs = 28, kElement = 4 };
 static const long long kMostBytes = 1LL << 32;  // MPI counts elements in an int
 // A visit makes as many calls as fit into these times, within the limits above.
 static const double kAloneSeconds = 0.03, kQueuedSeconds = 0.05;
-// Share of the whole time that the first pass, which goes to ever larger sizes, may use.
+// The fraction of the whole time that the first pass may use. (This pass goes to larger and larger
+// sizes.)
 static const double kGrowth = 0.6;
 
 typedef enum {
@@ -80,7 +84,7 @@ static void print_line(const char* format, ...) {
   }
 }
 
-// Every rank calls this with the same error. Returns the exit code.
+// Reports an error. Every rank must call this with the same error. Returns the exit code.
 static int give_up(const Job* job, const char* kind, const char* what) {
   if (job->rank == 0) {
     print_line("weft-calibrate {\"event\": \"error\", \"kind\": \"%s\", \"what\": \"%s\"}\n", kind,
@@ -95,8 +99,8 @@ static const char* host_of(const Job* job, int rank) {
   return job->hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME;
 }
 
-// Rounds a size up to whole elements and, if the collective divides the array among the ranks, to
-// equal parts.
+// Rounds a size up to whole elements. If the collective divides the array among the ranks, rounds
+// it up so that all parts are equal.
 static long long array_bytes(const Table* table, long long bytes) {
   const bool cut = table->collective == kAllGather || table->collective == kReduceScatter ||
                    table->collective == kAllToAll;
@@ -132,7 +136,7 @@ static void call(const Job* job, const Table* table, long long bytes) {
   }
 }
 
-// Seconds per all-reduce while two of them run at any time. They alternate between two sets of
+// Seconds per all-reduce if two of them run at any time. They alternate between two sets of
 // buffers. `calls` must be even.
 static double time_two(const Job* job, const Table* table, long long bytes, int calls) {
   const int elements = (int)(bytes / kElement);
@@ -173,8 +177,8 @@ static void round_trip(const Job* job, const Table* table, long long bytes, long
   }
 }
 
-// Fills `took` with seconds: one entry per single call, then the time of a call back to back, then
-// that of an all-reduce with two at once (0 if not measured).
+// Fills `took` with seconds: one entry per single call, then the time per call back to back, then
+// the time per all-reduce if two run at once (0 if not measured).
 static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
                     double* took) {
   if (table->from >= 0) {
@@ -214,10 +218,10 @@ static bool takes_part(const Job* job, const Table* table) {
 // Seconds until the time is over.
 static double left(const Job* job) { return job->begin + job->seconds - MPI_Wtime(); }
 
-// Decides how many calls a visit makes; none if it would take too long. The first pass measures the
-// two smallest sizes in any case. A size without known time is estimated from the next smaller one,
-// in proportion to the bytes. Once a size of a table is too slow, the first pass skips all larger
-// ones.
+// Decides how many calls a visit makes. It makes none if it would take too long, but the first pass
+// always measures the two smallest sizes. If the time of a size is unknown, it is estimated from
+// the time of the next smaller size, in proportion to the bytes. If a size of a table is too slow,
+// the first pass skips all larger sizes of this table.
 static Visit plan(const Job* job, Table* table, int size, int pass) {
   double seconds = table->took[size];
   for (int smaller = size; seconds == 0 && smaller-- > 0;) {
@@ -237,8 +241,8 @@ static Visit plan(const Job* job, Table* table, int size, int pass) {
   return table->stopped ? none : visit;
 }
 
-// The time of a single call from the times of all ranks: the shortest, for a broadcast the
-// longest (README.md explains why).
+// The time of a single call from the times of all ranks. For a broadcast this is the longest time,
+// for any other collective the shortest (README.md explains why).
 static double transfer_time(const Table* table, const double* all_times, int width, int column) {
   if (table->from >= 0) return all_times[table->from * width + column];
   double chosen = all_times[column];
@@ -249,7 +253,7 @@ static double transfer_time(const Table* table, const double* all_times, int wid
   return chosen;
 }
 
-// The longest time of all ranks, for calls back to back.
+// For calls back to back: the longest time of all ranks.
 static double longest_time(const Table* table, const double* all_times, int width, int column) {
   if (table->from >= 0) return all_times[table->from * width + column];
   double most = 0;
@@ -286,7 +290,7 @@ static void print_sample(const Job* job, Table* table, int size, int pass, Visit
 }
 
 // Measures one table at one size. False if rank 0 decided to skip it. All ranks must call this,
-// also those that do not take part in the collective.
+// even if they do not take part in the collective.
 static bool visit_table(Job* job, Table* table, int size, int pass, double* all_times) {
   int calls[2] = {0, 0};
   if (job->rank == 0) {
@@ -399,8 +403,8 @@ static void print_end(const Job* job) {
   print_line("weft-calibrate {\"event\": \"end\", \"cut\": [%s]}\n", cut);
 }
 
-// Makes the passes, every second one in reverse order. Stops when a pass measures nothing, because
-// the time is over.
+// Makes the passes. Every second pass goes in reverse order. Stops when a pass measures nothing
+// because the time is over.
 static void run(Job* job) {
   double* all_times = calloc((size_t)job->world * (kMostAlone + 2), sizeof(double));
   job->begin = MPI_Wtime();
@@ -417,8 +421,8 @@ static void run(Job* job) {
   free(all_times);
 }
 
-// Reads the arguments; lists are "a,b,c". False if they make no sense. `weft calibrate` has checked
-// them before, and has sorted the sizes.
+// Reads the arguments; lists have the form "a,b,c". False if an argument is invalid. `weft
+// calibrate` has checked the arguments before and has sorted the sizes.
 static bool read_settings(Job* job, int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const bool names = strcmp(argv[i], "--collectives") == 0;

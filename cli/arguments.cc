@@ -93,9 +93,10 @@ const Subcommand& named_sub_verb(const Subcommand& verb, const std::vector<std::
   return verb;
 }
 
-/// Every sub-verb is a subcommand of CLI11 with options of its own; the verb itself is the app that
-/// holds them. CLI11 decides which words belong to which of the two. Everything else (unknown
-/// flags, values, counts) is checked here afterwards, since messages of CLI11 suggest nothing.
+/// In CLI11, the verb is an app, and every sub-verb is a subcommand of this app with separate
+/// options. CLI11 decides which words belong to the verb and which to the sub-verb. This class then
+/// checks everything else (unknown flags, values, counts) itself, because CLI11's messages do not
+/// suggest what the user may have meant.
 class ArgumentParser {
  public:
   explicit ArgumentParser(const Subcommand& verb) : verb_(verb), chosen_(&verb) {}
@@ -165,8 +166,9 @@ class ArgumentParser {
     return fail(ErrorCode::kUsage, fmt::format("{} (see weft help {})", message, chosen_->name));
   }
 
-  /// The name that messages use for the sub-verb or the verb itself: "compare", "planning". Empty
-  /// if the verb has no sub-verbs.
+  /// The name that messages use for what the user asked for. For a sub-verb it is the name of the
+  /// sub-verb: "compare". For the verb itself it is Subcommand::bare_name: "planning", or empty if
+  /// the verb has no sub-verbs.
   std::string asked() const { return chosen_ == &verb_ ? verb_.bare_name : chosen_->own_name(); }
 
   /// Refuses a value of a switch, such as "--json=no". CLI11 would ignore the value, although the
@@ -218,9 +220,9 @@ class ArgumentParser {
     return false;
   }
 
-  /// The last checks: first names of flags, then their values, then inputs. A mistyped flag often
-  /// makes its value look like a surplus input, so a message about inputs would mislead before the
-  /// flags are right. `rest` starts with "--" unless it is empty.
+  /// The last checks: first the names of flags, then their values, then inputs. If a flag is
+  /// mistyped, its value often looks like an input too many. A message about inputs would then
+  /// mislead, so the flags are checked first. `rest` starts with "--" unless it is empty.
   Result<Invocation> checked(Parsed parsed, const CLI::App& app,
                              const std::vector<std::string>& rest) const {
     Arguments& arguments = parsed.arguments;
@@ -237,8 +239,9 @@ class ArgumentParser {
     return Invocation{parsed.command, std::move(arguments)};
   }
 
-  /// The refusal of a flag that `chosen_` does not take: its own sentence if the verb declares one,
-  /// else the sub-verbs that do take it, else the nearest known flag.
+  /// The error for a flag that `chosen_` does not take. If the verb declares a sentence for this
+  /// flag (Subcommand::refused_flags), the message is that sentence. Otherwise, if sub-verbs take
+  /// the flag, the message names them. Otherwise it suggests the nearest known flag.
   tl::unexpected<Error> refuse_flag(const std::string& name) const {
     for (const auto& [refused, why] : chosen_->refused_flags) {
       if (refused == name) return fail(ErrorCode::kUsage, why);

@@ -17,13 +17,13 @@ struct Invocation {
 };
 
 /// Parses the words that follow the verb. `verb` must outlive the result. Failure is always
-/// ErrorCode::kUsage, with a suggestion if a flag, a choice or a sub-verb was mistyped, and with
-/// the sub-verbs that take a flag if the one that was asked for does not.
+/// ErrorCode::kUsage. If a flag, a choice or a sub-verb was mistyped, the message suggests a name.
+/// If the sub-verb does not take a flag, the message names the sub-verbs that do.
 Result<Invocation> parse_command_line(const Subcommand& verb,
                                       const std::vector<std::string>& words);
 
-/// The value in bytes of a flag that takes a size, which must be at least `least`; 0 if the flag is
-/// not given. Failure is ErrorCode::kUsage.
+/// The value in bytes of a flag that takes a size. A size below `least` is refused. 0 if the flag
+/// is not given. Failure is ErrorCode::kUsage.
 Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least);
 
 /// The sentence that refuses a choice: "'jsn' is not one of json, csv; did you mean 'json'?"
@@ -32,7 +32,7 @@ std::string none_of(const std::string& word, const std::vector<std::string>& cho
 /// Whether `common_flag`, one of common_flags(), is among `words` before any "--". The common flags
 /// take effect even if the rest of the command line is wrong.
 bool mentions(const std::vector<std::string>& words, const std::string& common_flag);
-/// The name of the common flag that `word` is ("--quiet" for "-q"), or "".
+/// If `word` is a common flag, its long name ("--quiet" for "-q"), otherwise "".
 std::string common_flag_of(const std::string& word);
 
 }  // namespace weft::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All verbs, one function and one file each. The order is the one in which help shows them.
+// All verbs, in the order in which help shows them. Each verb has one function and one file.
 #pragma once
 
 #include <string>

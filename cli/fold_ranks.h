@@ -19,7 +19,7 @@ struct FoldedRank {
 std::vector<FoldedRank> each_rank(std::size_t ranks);
 /// `figures[i]` describes the i-th rank; all ranks have the same number of figures. A rank joins
 /// the row of an earlier rank if no figure differs by more than 2 % of the largest figure of its
-/// column. Rows are sorted by their first rank. Costs at most ranks x rows.
+/// column. Rows are sorted by their first rank. The time is proportional to ranks x rows.
 std::vector<FoldedRank> fold_ranks(const std::vector<std::vector<double>>& figures);
 
 /// At most `most` of the rows, sorted by first rank. Half of them are the rows with the fewest

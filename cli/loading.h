@@ -31,8 +31,8 @@ Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& 
 /// Loads `arguments.inputs` and builds the graph of the only run, or of the run that --run names.
 Result<predict::Job> open_job(const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);
-/// The same for a single input of a verb that takes several recordings, such as `weft diff A B`.
-/// `run_flag` is the flag that names the run of this input.
+/// Like open_job() above, but loads only `input`. For verbs that take several recordings, such as
+/// `weft diff A B`. `run_flag` is the flag that names the run of this input.
 Result<predict::Job> open_job(const std::string& input, const char* run_flag,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);

@@ -10,8 +10,8 @@
 
 namespace weft::cli {
 
-/// One page. Unless `everything` is true, a job of up to 8 ranks fits into 24 lines: what has no
-/// room is counted, and the page names the flag that shows it.
+/// One page. Unless `everything` is true, a page of up to 8 ranks fits into 24 lines. If something
+/// has no room, the page says how much was left out, and names the flag that shows it.
 std::string replay_text(const predict::ReplaySummary& summary, bool everything,
                         const Terminal& terminal);
 

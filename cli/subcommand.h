@@ -66,11 +66,11 @@ struct Console {
 struct Subcommand {
   std::string name;         ///< "replay"; a sub-verb is named with its verb: "pipeline compare"
   std::string description;  ///< one line
-  std::string inputs;       ///< how the usage line spells them: "INPUT..."
+  std::string inputs;       ///< the inputs as the usage line shows them: "INPUT..."
   std::size_t min_inputs = 0;
   std::size_t max_inputs = SIZE_MAX;
-  /// The accepted inputs; if empty, inputs are files and folders. A function, because the choices
-  /// of some verbs are the names of all verbs.
+  /// Returns the accepted inputs. If there is no function, inputs are files and folders. This is a
+  /// function because some verbs accept the names of all verbs.
   std::function<std::vector<std::string>()> input_choices;
   bool first_input_only = false;  ///< input_choices are for the first input, files for the others
   /// For the verb's own help. Lines are joined and broken again to fit, except those that start
@@ -78,33 +78,36 @@ struct Subcommand {
   std::string details;
   std::array<Example, 2> examples;
   std::vector<Flag> flags;  ///< its own; common_flags() come on top
-  /// Flags that users expect here although the verb does not take them, each with the sentence that
-  /// refuses it and says what to write instead.
+  /// Flags that users may expect although the verb does not take them. With each flag comes the
+  /// error message for it, which says what to write instead.
   std::vector<std::pair<std::string, std::string>> refused_flags;
   /// Optional. Runs before the inputs are counted, so that it can explain a mistake better than
   /// "one argument too many" does.
   std::function<Status(const Arguments&)> check;
   std::function<Result<ExitCode>(const Arguments&, Console&)> run;
 
-  /// The first input may name one of these instead; the words after it are then parsed by the
-  /// sub-verb's own declaration. `inputs`, `flags` and `run` above serve calls that name none.
+  /// The first input may be the name of one of these sub-verbs. Then the sub-verb's own `inputs`,
+  /// `flags` and `run` apply to the words after the name. The members of this verb apply only if no
+  /// sub-verb is named.
   std::vector<Subcommand> sub_verbs;
-  std::string bare_name;  ///< with sub_verbs: what a call that names none does, such as "planning"
+  /// With sub_verbs: a word for what the verb does if no sub-verb is named, such as "planning".
+  std::string bare_name;
 
   /// "compare" of "pipeline compare".
   std::string own_name() const { return name.substr(name.rfind(' ') + 1); }
 };
 
-/// What every verb takes: --quiet, --no-color, --help.
+/// The flags that every verb takes: --quiet, --no-color, --help.
 std::vector<Flag> common_flags();
-/// What `weft` takes without a verb: --version, then the common ones.
+/// The flags that `weft` takes without a verb: --version, then the common flags.
 std::vector<Flag> program_flags();
-/// Those of the verb, then the common ones.
+/// The flags of the verb or sub-verb, then the common flags.
 std::vector<Flag> flags_of(const Subcommand& command);
 
 /// The sub-verb of `verb` that is called `own_name`; nullptr if there is none.
 const Subcommand* find_sub_verb(const Subcommand& verb, const std::string& own_name);
-/// The sub-verb that the first fitting word before any "--" names; `verb` itself if none does.
+/// The sub-verb that is named by one of the words before any "--": the first word that is the name
+/// of a sub-verb counts. `verb` itself if there is no such word.
 const Subcommand& named_sub_verb(const Subcommand& verb, const std::vector<std::string>& words);
 
 }  // namespace weft::cli

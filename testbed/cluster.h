@@ -17,8 +17,8 @@ struct Host {
   std::string name;
   std::vector<int> pinned_to;  ///< cores that its processes may use; empty: all of the machine
   int cores = 0;               ///< limit of its CPU time, in cores; 0: no limit
-  int speed_permille = 1000;   ///< share of the CPU time of its cores, in thousandths; at most 1000
-  std::int64_t rate = 0;       ///< of its link, per direction, in bits per second; 0: no limit
+  int speed_permille = 1000;  ///< thousandths of the CPU time of its cores that it gets, up to 1000
+  std::int64_t rate = 0;      ///< of its link, per direction, in bits per second; 0: no limit
   Clock clock;
 
   bool operator==(const Host&) const = default;

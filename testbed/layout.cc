@@ -9,8 +9,9 @@ namespace weft::testbed {
 namespace {
 
 // Links are limited by tbf, the token bucket filter of Linux. If its bucket is smaller than one
-// large segment (64 kB), tbf drops packets. If it is much larger, short messages pass at any speed.
-// The bucket holds what the link carries in two milliseconds (1/500 s), within these limits.
+// large segment (64 kB), tbf drops packets. If the bucket is much larger, short messages pass
+// without any limit. So the bucket holds the bytes that the link carries in two milliseconds (1/500
+// s), but at least and at most the constants below.
 constexpr std::int64_t kBurstsPerSecond = 500;
 constexpr std::int64_t kSmallestBurst = 64 << 10;
 constexpr std::int64_t kLargestBurst = 512 << 10;

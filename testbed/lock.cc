@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// flock() belongs to the open file, not to the process id. So a lock cannot be mistaken for that of
-// a later process with the same id, which could happen with a file that contains an id.
+// A lock of flock() belongs to the open file. A file that contains the id of its owner would be
+// less safe: after the owner has ended, a later process can have the same id.
 #include "testbed/lock.h"
 
 #include <fcntl.h>

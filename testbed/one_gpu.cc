@@ -53,8 +53,8 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
                                             {"NCCL_SOCKET_IFNAME", "lo"},
                                             {"GLOO_SOCKET_IFNAME", "lo"}};
   if (cluster.mps) {
-    // All ranks get equal shares, which add up to the whole GPU; "speed" reduces the share of a
-    // host.
+    // The GPU is divided equally among all ranks. Then "speed" reduces the shares of a host's
+    // ranks.
     const int share = 100 * cluster.hosts[host].speed_permille / 1000 / world;
     set["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(std::max(1, share));
   }

@@ -12,7 +12,7 @@
 namespace weft::testbed {
 namespace {
 
-constexpr std::int64_t kSlowestLink = 8'000;              ///< bits per second; the least of tc
+constexpr std::int64_t kSlowestLink = 8'000;              ///< bits per second; tc allows no less
 constexpr std::int64_t kFastestLink = 1'000'000'000'000;  ///< bits per second
 constexpr Nanos kLargestOffset = 1'000'000 * kSecond;
 constexpr std::int64_t kLargestDriftPpb = 100'000'000;  ///< 10 %

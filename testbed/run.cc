@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread watches all processes with poll(): it passes on their lines, notices their ends
-// through pidfds, and decides when to end the others (decide()). Everything that needs memory is
-// prepared before the first fork(), because a child of a process with threads may not allocate
-// safely.
+// One thread watches all processes with poll(). It passes on their lines, learns through pidfds
+// when they end, and decides when to end the others (decide()). Everything that needs memory is
+// prepared before the first fork(), because after a fork() of a process with threads, it is not
+// safe for the child to allocate memory.
 #include "testbed/run.h"
 
 #include <fcntl.h>
@@ -36,7 +36,8 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr int kNoSuchCommand = 127;  ///< exit status, as in a shell
 constexpr int kCannotEnter = 126;    ///< exit status, as in a shell for "cannot execute"
-/// Longest wait. A signal that comes just before poll() does not end it, so Weft looks regularly.
+/// Timeout of poll(). A signal that comes just before poll() does not end poll(), so Weft checks
+/// for signals at least this often.
 constexpr int kAtLeastEveryMs = 500;
 constexpr auto kToEnd = std::chrono::seconds(5);  ///< from SIGTERM to SIGKILL
 
@@ -272,8 +273,8 @@ class Runner {
     outcome_ = {*child.status, child.process->label};
   }
 
-  /// Ends the remaining processes if it is time: after Ctrl-C at once, after a failure or the end
-  /// of all work when the grace period is over.
+  /// Ends the remaining processes if it is time. After Ctrl-C, it is time at once. After a process
+  /// has failed, or after all work is done, it is time when the grace period is over.
   void decide() {
     const auto now = std::chrono::steady_clock::now();
     const int interrupts = options_.interrupts ? options_.interrupts() : 0;

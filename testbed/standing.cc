@@ -2,8 +2,9 @@
 // The state of a cluster is on disk and in the kernel, not in a process. Its folder has the
 // description (cluster.json), the files of its hosts, and lock files:
 //   * lock, in the folder above: held while any cluster is made, removed or searched for.
-//   * owner: exists while the cluster belongs to a process, which holds it. If the file exists but
-//     nobody holds it, the process has ended and the cluster is a leftover.
+//   * owner: exists while the cluster belongs to a process. This process holds the lock. If the
+//   file
+//     exists but no process holds the lock, the cluster is a leftover of a process that has ended.
 //   * run: held by the run that uses a cluster which stays up.
 // The owner file is also there while a cluster is made, so a crash in the middle leaves a leftover
 // that the next command removes.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records a job with and without known faults, to compare findings with what really happened.
 
-Several NCCL ranks share one GPU under MPS. Each claims to be a host of its own, so NCCL connects
+Several NCCL ranks share one GPU under MPS. Each rank claims to be a separate host, so NCCL connects
 them by sockets over loopback. Each recording with a fault lies between two recordings of the same
 job without it, because the speed of the network drifts.
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the NCCL probe costs, and whether it records everything. Needs a GPU and PyTorch with NCCL.
 
-Two ranks share one GPU. Each is told that it is a host of its own, so NCCL moves data through
+Two ranks share one GPU. Each rank is told that it is a separate host, so NCCL moves data through
 sockets and its proxy. For sizes from 8 bytes to 64 MiB, `measure` times all-reduces back to back:
 without the plug-in, with the plug-in while its window is closed, and while it records (with the
 default WEFT_NCCL_EVENTS and with "all"). The last three alternate within one job. Another short job

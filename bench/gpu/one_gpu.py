@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL ranks that share one GPU. Each claims to be a host of its own, connected over loopback."""
+"""NCCL ranks that share one GPU. Each rank claims to be a separate host, reached by loopback."""
 
 import os
 import subprocess

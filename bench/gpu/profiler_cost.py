@@ -3,8 +3,9 @@
 """What recording costs the host, and how that cost shows in the recording itself.
 
 Runs launch-bound training steps with and without torch.profiler in alternation. For each job it
-prints the cost per recorded event, and the yardstick that `weft/cost/profiler_overhead.h` reads
-from a trace: the lower quartile of the own time of ops that call exactly one other op. Needs a GPU.
+prints the cost per recorded event. It also prints the estimate of this cost that
+`weft/cost/profiler_overhead.h` reads from a trace: the lower quartile of the own time of ops that
+call exactly one other op. Needs a GPU.
 
 usage: profiler_cost.py [repeats]
 """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares predicted steps with measured ones, for NCCL jobs on one GPU.
 
-Several NCCL ranks share one GPU under MPS. Each claims to be a host of its own, so NCCL connects
+Several NCCL ranks share one GPU under MPS. Each rank claims to be a separate host, so NCCL connects
 them by sockets over loopback. Each job is recorded once with the hooks of `weft record`, and runs
 three times without them, before and after the recording, because the speed of the network drifts.
 

@@ -3,7 +3,7 @@
 """Redistribution over NCCL: checks results, compares speed with DTensor, and tests lost ranks.
 
 Needs one GPU, PyTorch with NCCL, and a running CUDA MPS. Ranks are processes that share the GPU.
-Each is told that it is a host of its own, so NCCL moves all data through sockets. Times are
+Each rank is told that it is a separate host, so NCCL moves all data through sockets. Times are
 therefore those of loopback and not of NVLink: only ratios within one run are meaningful.
 
 usage: reshard_nccl.py check LIBRARIES          runs every case with several types, checks all

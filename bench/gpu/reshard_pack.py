@@ -4,9 +4,9 @@
 
 `check` copies and combines random regions of random arrays and compares with numpy. `measure` packs
 an array into messages, or unpacks it from them, with all boxes in one launch. Messages are strips
-of the innermost dimension, `run` bytes wide; together they cover the array. For ranks 3 and 4,
-outer dimensions are cut in two as well. `even`: rows of the array are a multiple of 16 bytes.
-`odd`: rows are one element longer, so that nothing is aligned to more than an element.
+of the innermost dimension, `run` bytes wide. Together they cover the array. For arrays of rank 3
+and 4, outer dimensions are cut in two as well. With `even`, the length of a row is a multiple of 16
+bytes. With `odd`, rows are one element longer, so that data is aligned only to single elements.
 
 usage: reshard_pack.py check LIBRARY          random regions
        reshard_pack.py measure LIBRARY [JSON] prints a table; writes all figures as JSON

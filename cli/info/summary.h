@@ -75,8 +75,8 @@ struct Advice {
 RunSummary summarise(const trace::Run& run);
 std::vector<Advice> advise(const RunSummary& run);
 
-/// One page. Unless `everything` is true, it fits into 24 lines for up to 8 ranks: what has no room
-/// is counted, and the page names the flag that shows it.
+/// One page. Unless `everything` is true, a page of up to 8 ranks fits into 24 lines. If something
+/// has no room, the page says how much was left out, and names the flag that shows it.
 std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
                       const Diagnostics& diagnostics, bool everything, const Terminal& terminal);
 /// The fields are documented in docs/reference/cli.md.

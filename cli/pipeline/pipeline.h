@@ -30,14 +30,16 @@ std::string value_or(const Arguments& arguments, const char* flag, const char* m
 /// names `flag`.
 Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text);
 
-/// Reads a PROFILE. With --drop-input-time, layers that load data take no time; else `diagnostics`
-/// gets a note if there are such layers.
+/// Reads a PROFILE. With --drop-input-time, layers that load data take no time. Without this flag,
+/// `diagnostics` gets a note if there are such layers.
 Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::string& path,
                                        Diagnostics& diagnostics);
 
-/// The flags of everything that plans: `weft pipeline PROFILE` and its sub-verb compare.
+/// The flags that `weft pipeline PROFILE` and `weft pipeline compare` have in common: both make
+/// plans.
 std::vector<Flag> planning_flags();
-/// Refuses `--memory 80GB`: the size would be taken for an input.
+/// Refuses `--memory 80GB`. The flag --memory takes no value, so `80GB` would be taken for the name
+/// of an input file.
 Status check_memory_flag(const Arguments& arguments);
 /// The planning problem that --cluster, --microbatches, --memory, --device-memory and
 /// --state-factor describe. Devices without a known memory are noted in `diagnostics` if memory is
@@ -51,11 +53,11 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
 /// `weft pipeline PROFILE --model pipedream`.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 
-/// The schedules of given stages that have a name: what --schedule of export and --beside of
-/// schedule accept.
+/// The names of all schedules that can be made for given stages. `weft pipeline export --schedule`
+/// and `weft pipeline schedule --beside` accept these names.
 std::vector<std::string> instance_orders();
-/// The pipelines in the file that the first input names: all of them, or the one that --instance
-/// names or counts from 0.
+/// Reads the pipelines in the file that the first input names. Returns all of them. With
+/// --instance, returns only the one with that name or position; positions count from 0.
 Result<std::vector<pipeline::Pipeline>> chosen_instances(const Arguments& arguments);
 /// `name` is one of instance_orders(), or "searched" for the best schedule that is found within
 /// --time-limit.

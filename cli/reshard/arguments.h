@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `weft reshard` as structs. The verb has three modes, which differ in where problems
-// come from: one problem in flags, a file of problems (--cases), or a plan file (--plan).
+// The flags of `weft reshard` as structs. The verb has three modes. They get problems from
+// different places: from flags (one problem), from a file of problems (--cases), or from a plan
+// file (--plan).
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ enum class ReshardMode {
   kPlanFile,    ///< --plan: replay the plans of a file, without planning
 };
 
-/// Refuses combinations of flags that contradict each other, and returns the mode that the flags
-/// ask for. An Error is kUsage and names both flags.
+/// Returns the mode that the flags ask for. If flags contradict each other, returns an Error
+/// (kUsage) that names both flags.
 Result<ReshardMode> reshard_mode(const Arguments& arguments);
 
 /// How plans are priced, and how their arrays are stored when they run.
@@ -29,15 +30,15 @@ struct PlanningOptions {
   reshard::execute::ProgramOptions program;  ///< --budget, --in-place
   std::int64_t node_size = 0;                ///< devices per node; 0: nodes do not matter
   Bytes scale_local = 0;                     ///< see reshard::plan_and_check()
-  bool relabel = false;                      ///< assign parts of the target to devices
+  bool relabel = false;                      ///< assign the parts of targets to devices anew
 };
 
 /// What is printed and written.
 struct ReshardOutput {
   bool json = false;
-  bool together = false;                      ///< the load of all arrays that move at once
-  bool direct = false;                        ///< count direct plans that meet the receive bound
-  bool all = false;                           ///< list cases that are ok, too
+  bool together = false;  ///< report the load of all arrays that move at once
+  bool direct = false;    ///< report how many plans without summands meet the receive bound
+  bool all = false;       ///< also list cases that are ok
   std::optional<std::string> plan_file;       ///< -o
   std::optional<std::string> transfers_file;  ///< --plans
   std::optional<std::string> picture_file;    ///< --svg

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of `weft reshard`, in all its modes: plans and their checks, what they need when they
-// run, and the files that are written.
+// The results of `weft reshard` in all its modes: plans, their checks, the memory that they need
+// when they run, and the files that are written.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 
 namespace weft::cli {
 
-/// By device, in the user's numbers: the device and the one whose part of the target it takes over.
+/// Pairs of devices, in the user's numbers: a device, and the device whose part of the target it
+/// takes over.
 using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 /// One entry per problem in each list.
@@ -29,10 +30,10 @@ struct ReshardResults {
   Labels labels;  ///< empty without --relabel
 };
 
-/// Plans and checks all cases, on all threads. `share_devices`: the arrays move together, so all
-/// problems get the devices of all. The transfers of each round are kept only if `keep_rounds`,
-/// since there may be millions. An Error only if --relabel is not possible; a case without a plan
-/// is a refused outcome.
+/// Plans and checks all cases, on all threads. If `share_devices`, the arrays move together, so
+/// each problem gets the devices of all problems. The transfers of each round are kept only if
+/// `keep_rounds`, because there may be millions of them. Returns an Error only if --relabel is
+/// impossible. A case without a plan is an outcome with status kRefused.
 Result<ReshardResults> plan_cases(std::vector<reshard::Case> cases, const PlanningOptions& options,
                                   bool share_devices, bool keep_rounds, const Terminal& progress);
 
@@ -50,7 +51,8 @@ struct DirectCount {
 };
 DirectCount count_direct(const ReshardResults& results);
 
-/// The object that --json prints. `direct`: write it, too. `together`: write the joint load.
+/// The object that --json prints. If `direct` has a value, the object contains it. If `together`,
+/// the object contains the joint load.
 std::string reshard_json(const ReshardResults& results, const std::optional<DirectCount>& direct,
                          bool together);
 

@@ -15,24 +15,25 @@ namespace weft::cli {
 std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome,
                          const Terminal& terminal);
 
-/// The memory of the device that needs most when the plan runs.
+/// The memory that the plan needs when it runs, on the device that needs the most.
 std::string reshard_memory_text(const reshard::execute::Footprint& footprint);
 
-/// The report of a file of problems: a line for each problem that is not ok (for all of them if
-/// `everything`), then the counts.
+/// The report of a file of problems. It has a line for each problem that is not ok, or for each
+/// problem if `everything`. The counts follow.
 std::string reshard_cases_text(const std::vector<reshard::Case>& cases,
                                const std::vector<reshard::Outcome>& outcomes, bool everything,
                                const Terminal& terminal);
 
-/// The memory of the problem in a file that needs most; empty without footprints.
+/// The memory of the problem that needs the most, of all problems in a file. Empty without
+/// footprints.
 std::string reshard_most_memory_text(
     const std::vector<reshard::Case>& cases,
     const std::vector<std::optional<reshard::execute::Footprint>>& footprints);
 
-/// The devices that take over the part of another device, each with that device.
+/// Lists the devices that take over the part of another device, each with that other device.
 std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::int64_t>>& labels);
 
-/// The load of all arrays that move at once: how much moves, and how evenly.
+/// The load of all arrays that move at once: how much data moves, and how evenly it is distributed.
 std::string reshard_together_text(const reshard::JointSummary& together);
 
 }  // namespace weft::cli

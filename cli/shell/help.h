@@ -17,13 +17,14 @@ std::string spelled(const Flag& flag);
 /// "weft replay INPUT... [FLAG]..."; a verb that has sub-verbs has a second line for them.
 std::vector<std::string> usage_lines(const Subcommand& command);
 
-/// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`: one or two words,
-/// the first of which is known to be a verb. Failure is ErrorCode::kUsage.
+/// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`. `inputs` has one or
+/// two words, and the first one must be the name of a verb. Failure is ErrorCode::kUsage.
 Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
                                         const std::vector<std::string>& inputs);
 
-/// The details of a verb: paragraphs, each one line; lines to be shown as they are, which start
-/// with a blank; and an empty line wherever the details have one.
+/// The lines of Subcommand::details. The lines of a paragraph are joined into one element. A line
+/// that starts with a blank is an element of its own, which is to be shown as it is. An empty line
+/// stays an empty element.
 std::vector<std::string> paragraphs(const Subcommand& command);
 
 /// What it does, two examples to copy, usage, details, sub-verbs, then the flags.

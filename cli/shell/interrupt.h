@@ -18,9 +18,9 @@ bool interrupted();
 /// How many of these signals have come.
 int interrupt_count();
 
-/// While such an object exists, there is no timeout after the first signal, because the verb must
-/// end other processes or clean up first. Signal number `last_signal` still ends the process at
-/// once.
+/// While such an object exists, the process does not end 300 ms after the first signal, because the
+/// verb must end other processes or clean up first. When `last_signal` signals have come, the
+/// process still ends at once.
 class NoExitTimeout {
  public:
   explicit NoExitTimeout(int last_signal = 2);

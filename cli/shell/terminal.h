@@ -28,10 +28,10 @@ inline constexpr Variable kVariables[] = {
     {"TERM", "if it is dumb, Weft prints neither colours nor a progress line"},
 };
 
-/// Decides what to print from the environment and from what is known about the stream. NO_COLOR has
-/// precedence over CLICOLOR_FORCE, which has precedence over `is_terminal`. With TERM=dumb there
-/// are no escape codes. COLUMNS has precedence over `tty_columns` (0 if unknown). Reads nothing
-/// else, so that tests can call it.
+/// Decides from environment variables and from the arguments what the terminal can show. NO_COLOR
+/// has precedence over CLICOLOR_FORCE, which has precedence over `is_terminal`. With TERM=dumb
+/// there are no escape codes. COLUMNS has precedence over `tty_columns` (0 if unknown). The
+/// function reads nothing else, so tests can call it.
 Terminal describe_terminal(bool is_terminal, int tty_columns,
                            const std::function<const char*(const char*)>& environment);
 /// The same for a file descriptor of this process.
@@ -47,7 +47,8 @@ std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
 std::size_t display_width(std::string_view text);
 /// Cuts text to at most `width` characters, with "…" at the end if something was cut.
 std::string elide(std::string_view text, std::size_t width);
-/// The same, but cuts in the middle, since both ends of a file name tell files apart.
+/// Like elide(), but cuts in the middle, since files often differ at the begin or the end of their
+/// names.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 enum class Align { kLeft, kRight };

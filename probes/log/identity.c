@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of the first of these variables that is a number; -1 if none is. */
+/* The value of the first of these variables whose value is a number; -1 if there is none. */
 static int32_t number_in(const char* const* names) {
   for (; *names != NULL; ++names) {
     const char* text = getenv(*names);
@@ -27,9 +27,9 @@ static void set_role(struct weft_identity* who, const char* role, size_t length)
 }
 
 /* TF_CONFIG is JSON: {"cluster": {...}, "task": {"type": "worker", "index": 0}}. If the cluster has
- * a chief, the chief is rank 0 and the workers are ranks 1, 2 ... The text is searched, not parsed:
- * a probe should not contain a JSON parser, and a TF_CONFIG in an unexpected form only leaves the
- * rank unknown. */
+ * a chief, the chief is rank 0 and the workers are ranks 1, 2 ... The code searches for words in
+ * the text, because a probe should not contain a JSON parser. If TF_CONFIG has an unexpected form,
+ * the rank stays unknown. */
 static void identify_tensorflow(struct weft_identity* who) {
   const char* config = getenv("TF_CONFIG");
   const char* task = config == NULL ? NULL : strstr(config, "\"task\"");

@@ -4,8 +4,8 @@
  * thread ends, its chunk goes to a list of free chunks, and another thread continues it.
  *
  * The whole file is mapped once, up to the size limit; disk space is reserved in steps of 16 chunks
- * as it is needed. A record counts as written when `used` of its chunk covers it, so a killed
- * process never leaves half a record. */
+ * as it is needed. `used` of a chunk counts the bytes of complete records, and it grows only after
+ * a record is complete. So a killed process never leaves half a record. */
 #define _GNU_SOURCE
 #include "probes/log/log.h"
 
@@ -29,7 +29,7 @@ enum {
   kHeaderBytes = 4096,
   kChunkBytes = 16384,
   kChunksReserved = 16, /* chunks per reservation: 256 KiB */
-  kFreeKept = 1024,     /* free chunks that are remembered; further ones stay partly empty */
+  kFreeKept = 1024,     /* free chunks that are remembered; others stay partly empty */
 };
 enum state { kRecording = 0, kClosed = 1, kNoSpace = 2, kLimit = 3 };
 
@@ -85,7 +85,7 @@ static struct {
   dev_t device;
   ino_t inode;
   uint32_t chunks, reserved, most; /* chunks in use, reserved on disk, allowed by the limit */
-  uint32_t generation;             /* counts forks; a chunk of an older one is the parent's */
+  uint32_t generation;             /* counts forks; a chunk with an older number is the parent's */
   struct leftover free[kFreeKept];
   uint32_t free_count;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -166,8 +166,7 @@ static void stop(enum state why) {
   if (header != NULL) atomic_store(&header->state, why);
 }
 
-/* Reports errno on stderr and stops recording. The only message that a probe prints about the log.
- */
+/* Reports errno on stderr and stops recording. A probe prints no other message about the log. */
 static bool give_up(const char* what) {
   const int error = errno;
   state.failed = true;
@@ -178,8 +177,8 @@ static bool give_up(const char* what) {
 
 /* Creates the file and sets state.path. The file is named by rank. If the rank is unknown, or
  * another process of the same rank has that file, it is named by host and pid; if that file exists
- * too (a pid was reused), by host, pid and time. Logs of sockets are always named by host and pid,
- * because any helper process of a rank may write one. */
+ * too (because a pid was reused), it is named by host, pid and time. The logs of the wire probe are
+ * always named by host and pid, because any helper process of a rank may write such a log. */
 static int create(const char* host) {
   const int pid = (int)getpid();
   const bool by_rank = state.kind != WEFT_LOG_WIRE && state.who.rank >= 0;
@@ -274,8 +273,8 @@ static uint32_t put_varint(uint8_t* at, uint64_t value) {
   return size;
 }
 
-/* Appends a record to the thread's chunk, which must have room. The release store of `used` comes
- * last: the record counts only when it is complete. */
+/* Appends a record to the thread's chunk, which must have room. `used` is stored last (with release
+ * order), so that a reader sees the record only when it is complete. */
 static void put_record(enum weft_record_type type, int64_t now, const uint8_t* fields,
                        uint32_t size) {
   uint8_t head[11];
@@ -371,7 +370,8 @@ static void before_fork(void) { pthread_mutex_lock(&state.mutex); }
 static void after_fork_parent(void) { pthread_mutex_unlock(&state.mutex); }
 
 /* A forked child must not write to the parent's file, whose pages it shares. It creates its own
- * file with its first record. The mutex is made anew, because the copy in the child is locked. */
+ * file with its first record. The mutex is initialised again, because the child's copy of it is
+ * locked. */
 static void after_fork_child(void) {
   struct header* header = atomic_load(&state.header);
   if (header != NULL) munmap(header, state.mapped);
@@ -420,7 +420,7 @@ void weft_log_record(bool on) {
 }
 
 /* Runs when the process exits. Other threads may still run and write to their chunks, so the file
- * stays mapped and is only truncated behind the last used chunk. */
+ * stays mapped. This function only cuts off the unused bytes after the last chunk in use. */
 __attribute__((destructor)) static void close_log(void) {
   atomic_store(&weft_log_open_window, false);
   pthread_mutex_lock(&state.mutex);

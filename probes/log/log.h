@@ -4,9 +4,9 @@
  * written are counted as lost.
  *
  * The file need not be closed: if the process is killed, all appended records are in the file.
- * Every byte is reserved on disk before it is written. So a full disk ends the recording but cannot
- * raise SIGBUS. No file descriptor stays open, because some jobs close all descriptors that they
- * find. */
+ * Every byte is reserved on disk before it is written. So a full disk ends the recording but does
+ * not raise SIGBUS, which would end the job. The probe keeps no file descriptor open, because some
+ * jobs close all descriptors that they find. */
 #ifndef WEFT_PROBES_LOG_H
 #define WEFT_PROBES_LOG_H
 
@@ -73,8 +73,8 @@ void weft_put_bytes(struct weft_fields* f, const void* bytes, size_t size);
 /* Adds the length and the characters of a text, at most 255 characters. NULL is an empty text. */
 void weft_put_text(struct weft_fields* f, const char* text);
 
-/* Nanoseconds of CLOCK_REALTIME. Profilers use this clock too, so records and profile of a process
- * agree, even if libfaketime shifts the clock of the process. */
+/* Nanoseconds of CLOCK_REALTIME. Profilers use this clock too. So the times in a log and in a
+ * profile agree, even if libfaketime shifts the clock of the process. */
 static inline int64_t weft_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -82,7 +82,7 @@ static inline int64_t weft_now(void) {
 }
 
 /* Call it once, from the constructor of the probe. Reads WEFT_RECORD, WEFT_RECORD_LIMIT and
- * WEFT_RECORD_WAIT. Creates no file: the first record does. */
+ * WEFT_RECORD_WAIT. Does not create the file: the first record does that. */
 void weft_log_setup(enum weft_log_kind kind);
 /* Whether WEFT_RECORD names a folder. If it does not, the probe must do nothing. */
 bool weft_log_configured(void);
@@ -102,7 +102,8 @@ void weft_log_record(bool on);
  * append and appends a record itself, that record is lost. Keeps errno. */
 void weft_log_append(enum weft_record_type type, int64_t now, const struct weft_fields* fields);
 
-/* Called in a forked child, after the log has let go of the parent's file. */
+/* A function of the probe, which runs in a forked child after the log has given up the parent's
+ * file. */
 extern void (*weft_log_after_fork)(void);
 
 #endif

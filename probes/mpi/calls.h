@@ -30,7 +30,7 @@ struct mpi_call {
   bool in_background;
   uint32_t communicator;
   uint64_t sequence;
-  uint64_t elements; /* elements of the whole array: those of all ranks for gathers and the like */
+  uint64_t elements; /* elements of the whole array; for gathers: of all ranks together */
   uint32_t type;
   int element_bytes;
   int peer;

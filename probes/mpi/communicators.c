@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each communicator gets an id that all of its members compute without communicating: a hash of the
- * members' ranks in the job and of how many communicators with the same members were created
- * before. The data of a communicator is attached to it as an MPI attribute. Its record is written
- * before its first call. */
+ * members' ranks in the job, and of the number of communicators with the same members that were
+ * created before. The data of a communicator is attached to it as an MPI attribute. Its record is
+ * written before its first call. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -91,9 +91,9 @@ static struct communicator* make(MPI_Comm comm) {
   return c;
 }
 
-/* The data of a communicator; made if it has none, as for communicators from functions that are not
- * wrapped. The attribute is looked up again under the mutex, since another thread may have made it.
- */
+/* The data of a communicator. Creates the data if the communicator has none, because it was created
+ * by a function that is not wrapped. Looks up the attribute again under the mutex, because another
+ * thread may have created the data meanwhile. */
 static struct communicator* find(MPI_Comm comm) {
   struct communicator* c = NULL;
   int there = 0;
@@ -143,8 +143,8 @@ static void record_communicator(struct communicator* c, int64_t now) {
   weft_log_append(WEFT_RECORD_MPI_COMMUNICATOR, now, &fields);
 }
 
-/* The code of an element type in the log (docs/formats/log.md). 0 means that elements are bytes,
- * which is used for all other types. */
+/* The code of an element type in the log (docs/formats/log.md). 0 means that elements are bytes;
+ * all types that the log does not know get this code. */
 static uint32_t type_code(MPI_Datatype type) {
   if (type == MPI_FLOAT) return 4;
   if (type == MPI_DOUBLE) return 5;
@@ -155,7 +155,8 @@ static uint32_t type_code(MPI_Datatype type) {
   return 0;
 }
 
-/* `elements` is the number of elements of the whole array. Type 0 counts bytes, so it is scaled. */
+/* `elements` is the number of elements of the whole array. If the type has code 0, elements are
+ * bytes, so their number is multiplied by the size of the type. */
 static struct mpi_call begin(enum mpi_kind kind, struct communicator* c, int64_t elements,
                              MPI_Datatype type, int peer) {
   struct mpi_call call = {.kind = kind, .peer = peer, .element_bytes = 1};

@@ -11,9 +11,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Copies of the handles, and room for statuses if the caller passes MPI_STATUSES_IGNORE. Up to
- * kSmall requests need no allocation. If no request needs to be followed, or memory runs out,
- * `kept` is NULL and the call is not recorded. */
+/* Copies of the handles, and space for statuses if the caller passes MPI_STATUSES_IGNORE. Up to
+ * kSmall requests need no allocation. `kept` is NULL if no request belongs to a recorded call, or
+ * if memory runs out; then the call is not recorded. */
 enum { kSmall = 64 };
 struct watch {
   MPI_Request* kept;

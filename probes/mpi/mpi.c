@@ -29,8 +29,8 @@ EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 
 /* -- collectives ---------------------------------------------------------------------------- */
 
-/* The body of a wrapper: records the call `real` as a collective `kind` over `elements` elements of
- * `type` in all. */
+/* The body of a wrapper: makes the call `real` and records it as a collective of kind `kind`. The
+ * whole array has `elements` elements of `type`. */
 #define BLOCKING(kind, comm, elements, type, real)                        \
   struct mpi_call call = weft_mpi_collective(kind, comm, elements, type); \
   const int result = real;                                                \
@@ -141,8 +141,8 @@ EXPORT int MPI_Iallgatherv(const void* from, int count, MPI_Datatype type, void*
              PMPI_Iallgatherv(from, count, type, to, counts, places, got_type, comm, request));
 }
 
-/* Gathers and scatters: only the root knows the sizes of all ranks. On other ranks, all sizes are
- * assumed to equal their own. */
+/* Gathers and scatters: only the root knows the sizes of all ranks. Every other rank assumes that
+ * all ranks have the same size as itself. */
 EXPORT int MPI_Gather(const void* from, int count, MPI_Datatype type, void* to, int got,
                       MPI_Datatype got_type, int root, MPI_Comm comm) {
   const bool receives = is(root, comm);

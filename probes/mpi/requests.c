@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash table from requests to the non-blocking calls that they belong to. Entries that are no
- * longer needed are kept for reuse, so a steady state allocates nothing. */
+ * longer needed are kept and used again. So memory is allocated only while the number of pending
+ * calls grows. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface between NCCL and a profiler plug-in, as far as this plug-in uses it: the layouts of
- * the data that NCCL passes, for each version of the interface. NCCL looks for the table of the
- * newest version that it knows, then for older ones: NCCL 2.26 takes v3, 2.27 v4, 2.28 v5, and 2.29
- * and later v6. */
+ * The interface between NCCL and a profiler plug-in: for each version of the interface, the layouts
+ * of the data that NCCL passes and this plug-in uses. NCCL looks for the table of the newest
+ * version that it knows, then for older ones: NCCL 2.26 takes v3, 2.27 v4, 2.28 v5, and 2.29 and
+ * later v6. */
 #ifndef WEFT_PROBES_NCCL_ABI_H
 #define WEFT_PROBES_NCCL_ABI_H
 
@@ -90,7 +90,7 @@ struct nccl_p2p_v3 {
   int peer;
 };
 
-/* v4. Later versions append the group, which is not used here. */
+/* v4. Later versions append a member for the group, which is not used here. */
 struct nccl_coll {
   uint64_t sequence;
   const char* function;

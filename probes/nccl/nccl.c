@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It keeps no data about events: the handle
- * that NCCL gets for an event is a number, every call of NCCL becomes one record, and the reader
- * connects the records. So nothing is allocated per event, and a handle stays valid even if NCCL
- * names it as the parent of another event long after the event has stopped. */
+ * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It keeps no data about events. Every call
+ * that NCCL makes becomes one record, and the reader of the log connects the records of an event.
+ * The handle of an event is only a number. So nothing is allocated per event, and a handle stays
+ * valid after the event has stopped, when NCCL may still name it as the parent of another event. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,9 @@ enum { kMasks = 8 };
 static int wanted; /* mask of the kinds of events to record */
 static _Atomic uint32_t communicators;
 static _Atomic uint64_t events;
-/* NCCL's activation masks: NCCL reports only events whose bit is set. Each copy of NCCL in the
- * process has one mask; its address is kept, so that recording can be switched on and off later. */
+/* The addresses of NCCL's activation masks. NCCL reports an event only if the bit of its kind is
+ * set in the mask. Each copy of NCCL in the process has one mask. The addresses are kept, so that
+ * recording can be switched on and off later. */
 static int* _Atomic masks[kMasks];
 
 /* -- what to record ------------------------------------------------------------------------- */
@@ -94,8 +95,8 @@ __attribute__((constructor)) static void set_up(void) {
 
 /* -- communicators -------------------------------------------------------------------------- */
 
-/* NCCL calls this for every new communicator. Always returns 0 (success), also if memory runs out:
- * then the context is NULL and the events of the communicator are not recorded. */
+/* NCCL calls this for every new communicator. Always returns 0 (success). If memory runs out, the
+ * context is NULL, and the events of the communicator are not recorded. */
 static int begin(void** context, int* mask, uint64_t id, const char* name, int nodes, int ranks,
                  int rank) {
   struct communicator* c = calloc(1, sizeof *c);
@@ -146,8 +147,8 @@ static uint64_t number_of(const void* handle) { return (uint64_t)(uintptr_t)hand
 /* NCCL writes the kind of an event as a mask with one bit. -1 if no bit is set. */
 static int kind_of(uint64_t mask) { return mask == 0 ? -1 : __builtin_ctzll(mask); }
 
-/* An event in a form that all versions of the interface share. The pointers lead into NCCL's
- * descriptor; only the member that belongs to the kind of the event may be read. */
+/* An event in a form that all versions of the interface share. The pointers point into NCCL's
+ * descriptor. Read only the member that belongs to the kind of the event. */
 struct event {
   uint64_t mask; /* 1 << kind */
   const void* parent;
@@ -259,8 +260,8 @@ static int start(struct communicator* c, void** handle, const struct event* e) {
   return 0;
 }
 
-/* In v3, init() gets no data about the communicator. Its id and our rank in it come with the events
- * of collectives and messages; its size stays unknown. */
+/* In v3, NCCL passes no data about the communicator to init(). The events of collectives and
+ * messages contain its id and the own rank in it. Its size stays unknown. */
 static void learn_communicator(struct communicator* c, const struct nccl_event_v3* e) {
   const bool coll = kind_of(e->kind) == kColl;
   if (!coll && kind_of(e->kind) != kP2p) return;
@@ -269,7 +270,8 @@ static void learn_communicator(struct communicator* c, const struct nccl_event_v
   c->rank = e->rank;
 }
 
-/* The descriptors of v3 have other layouts, so their members are copied. */
+/* The descriptors of v3 have another layout than those of later versions, so this function copies
+ * their members. */
 static int start_v3(void* context, void** handle, struct nccl_event_v3* e) {
   struct nccl_coll coll;
   struct nccl_p2p p2p;

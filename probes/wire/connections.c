@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Both tables are static arrays, so the probe needs no memory allocation and no locks. A descriptor
- * is examined with system calls once, at its first use; its slot then holds the answer until the
- * descriptor is closed. Numbers of connections are never reused. */
+ * The tables of connections and of descriptors are static arrays, so the probe needs no memory
+ * allocation and no locks. A descriptor is examined with system calls once, at its first use; its
+ * slot then holds the answer until the descriptor is closed. Numbers of connections are never
+ * reused. */
 #define _GNU_SOURCE
 #include "probes/wire/connections.h"
 
@@ -22,7 +23,8 @@ static _Atomic uint32_t connection_count;
 static bool active;
 static pid_t self;
 /* True in a forked child. Parent and child may both use connections that existed before the fork,
- * so the child cannot know their offsets and marks all its connections as partial. */
+ * so the child cannot know the offsets of these connections. It marks all its connections as
+ * partial. */
 static bool forked;
 
 /* Reads an address. An IPv4 address that an IPv6 socket shows as mapped is written as IPv4, because
@@ -99,8 +101,8 @@ struct connection* weft_classify(int fd) {
   return c;
 }
 
-/* False in the child of vfork(), which shares our memory until it calls exec(). It closes its own
- * descriptors, and this must not change our table. */
+/* False in the child of vfork(), which shares our memory until it calls exec(). If this child
+ * closes its descriptors, our table must not change. */
 static bool ours(void) { return getpid() == self; }
 
 void weft_forget(int fd) {

@@ -21,8 +21,8 @@ struct connection {
   uint16_t local_port, peer_port;
 };
 
-/* The slot of a descriptor: not examined yet, not a TCP connection, or the number of its connection
- * + kFirst. */
+/* The slot of a descriptor has one of these values: kUnknown (not examined yet), kOther (not a TCP
+ * connection), or kFirst + the number of its connection. */
 enum { kUnknown = 0, kOther = 1, kFirst = 2 };
 extern _Atomic uint32_t weft_slots[kDescriptors];
 extern struct connection weft_connections[kConnections];
@@ -30,8 +30,9 @@ extern struct connection weft_connections[kConnections];
 /* Examines a descriptor that is not known yet. NULL if it is not a connection. Keeps errno. */
 struct connection* weft_classify(int fd);
 
-/* The connection of a descriptor; NULL if it is not a TCP connection. For a known descriptor this
- * costs one load and a comparison, because every read() and write() of the job runs through it. */
+/* The connection of a descriptor; NULL if it is not a TCP connection. Every read() and write() of
+ * the job calls this, so it must be cheap: for a known descriptor it costs one load and one
+ * comparison. */
 static inline struct connection* weft_connection(int fd) {
   if ((uint32_t)fd >= kDescriptors) return (struct connection*)0;
   const uint32_t slot = atomic_load_explicit(&weft_slots[fd], memory_order_relaxed);

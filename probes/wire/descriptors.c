@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wraps the functions after which a descriptor number refers to something else. Calls that libc
- * makes internally, for example the close() in fclose(), are not seen. This does no harm: a new
- * socket with the same number passes through socket() or accept() here, and is examined again. */
+ * Wraps the functions after which a descriptor number refers to something else. The wrappers do not
+ * see calls inside of libc, for example the close() in fclose(). This does no harm: if a new socket
+ * gets the same number, socket() or accept() here returned it, and it is examined again. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For functions that replace those of libc and then call them. */
+ * Helps functions that replace functions of libc to call the replaced ones. */
 #ifndef WEFT_PROBES_NEXT_H
 #define WEFT_PROBES_NEXT_H
 
@@ -23,7 +23,8 @@ static inline void* weft_find_next(void* _Atomic* function, const char* name) {
   return found;
 }
 
-/* Declares `next`: the definition of function `name` that ours replaces, usually that of libc. */
+/* Declares `next`, a pointer to the function `name` that our function `name` replaces. This is
+ * usually the function of libc. */
 #define WEFT_NEXT(name)              \
   static void* _Atomic found_##name; \
   __typeof__(&name) next = (__typeof__(&name))weft_find_next(&found_##name, #name)

@@ -20,10 +20,11 @@
 static int64_t begin(void) { return weft_log_recording() ? weft_now() : 0; }
 
 /* Receives with these flags do not advance the offset in the stream: MSG_PEEK leaves the data in
- * the queue, the others read data that is not part of the stream. */
+ * the queue, and the other flags read data that is not part of the stream. */
 static const int kOutsideStream = MSG_PEEK | MSG_OOB | MSG_ERRQUEUE;
 
-/* The body of a wrapper around a call whose result is the number of bytes that it transferred. */
+/* The body of the wrapper of a function. `call` calls the real function; its result is the number
+ * of transferred bytes. */
 #define MOVE(fd, outgoing, call)                                       \
   do {                                                                 \
     struct connection* c = weft_connection(fd);                        \

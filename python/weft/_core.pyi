@@ -204,8 +204,8 @@ class ReshardEnd:
         """
     @staticmethod
     def parts(parts: Mapping[int, Sequence[Sequence[Sequence[tuple[int, int]]]]]) -> ReshardEnd:
-        """An array whose parts are listed for each device. A part has, for every dimension of the
-        array, one or more strips (low, high) of indices."""
+        """An array whose parts are listed for each device. For every dimension of the array, a part
+        has one or more strips (low, high): ranges of indices."""
 
 @final
 class ReshardPlan:
@@ -216,10 +216,10 @@ class ReshardPlan:
         """All devices that take part, sorted."""
     @property
     def steps(self) -> list[tuple[str, int]]:
-        """Name of each step, and the most bytes that any one device receives in it."""
+        """For each step, its name and the most bytes that any device receives in it."""
     @property
     def received(self) -> int:
-        """The bytes of all steps, added up."""
+        """The sum of these bytes over all steps."""
     @property
     def peak(self) -> int:
         """Bytes of the largest part that any device holds at any time."""
@@ -231,17 +231,17 @@ class ReshardPlan:
 class ReshardProgram:
     """What one device does to carry out plans; see reshard_program.
 
-    Buffers are numbered: 2 i and 2 i + 1 are the source and the target of array i, which are
-    contiguous. The last buffer is staging memory.
+    Buffers are numbered. Buffer 2 i is the source of array i, and buffer 2 i + 1 is its target.
+    Both are contiguous. The last buffer is staging memory.
 
     A program consists of turns. In each turn the device sends pieces and receives pieces. It starts
     them in the order of the lists; they may complete in any order. A piece is (device, bytes,
     buffer, offset). Buffer -1 means that the piece is not contiguous in its array: pack() gathers
     it before it is sent, unpack() scatters it after it is received.
 
-    A region is (buffer, array, offset, bytes of an element, loops) and describes strided memory,
-    for callers that pack and unpack with code of their own. Loops are (extent, stride in bytes),
-    outermost first.
+    A region describes strided memory. It is (buffer, array, offset, bytes of an element, loops).
+    Each loop is (extent, stride in bytes); the outermost comes first. Only callers that do not use
+    pack() and unpack() need regions.
     """
 
     @property
@@ -308,13 +308,13 @@ def reshard_plan(
     """Find the cheapest plan.
 
     dtype: "f32", "bf16", "i64", ...; matters only if addends are added up.
-    rule: how a mesh splits a dimension that it does not divide evenly: "ceil_nested" (torch),
-    "ceil_flat" (JAX) or "balanced".
+    rule: how a mesh splits a dimension that is not evenly divisible: "ceil_nested" (as in torch),
+    "ceil_flat" (as in JAX) or "balanced".
     reduction: how addends are combined: "sum", "min", "max", "prod" or "avg".
-    others: devices that hold no part of this array, but of other arrays of the same program.
+    others: devices that hold no part of this array, but parts of other arrays of the same program.
     link, message_cost: as for `weft reshard`.
     budget: bytes that a device may use beside its source and target; 0: no limit. The data that a
-    plan keeps between its steps has to fit.
+    plan keeps between its steps must fit into these bytes.
     """
 
 def reshard_program(
@@ -356,9 +356,9 @@ class ReshardBatch:
     """Messages that are in flight at the same time, and the copies before and after them; see
     ReshardKernels.
 
-    A message is (device, buffer, offset, bytes). The buffer number after the program's last one
-    stands for the batch's staging memory. Sender and receiver list the messages between them in the
-    same order.
+    A message is (device, buffer, offset, bytes). If the program has n buffers, buffer n is the
+    staging memory of the batch. Sender and receiver list the messages between them in the same
+    order.
     """
 
     @property

@@ -2,9 +2,10 @@
 """Compiles the parts of Weft that depend on one MPI: `python -m weft.build_mpi`.
 
 Programs that use MPI work only with the MPI that they were compiled for, so wheels do not contain
-them. This compiles them with the `mpicc` of this machine and puts them into the installed package:
-the library that `weft record --mpi` loads into the ranks, and the program that `weft calibrate`
-runs under `mpirun`. The compiler wrapper may be named instead: `python -m weft.build_mpi mpicc.mpich`.
+them. This module compiles two programs and puts them into the installed package: the library that
+`weft record --mpi` loads into the ranks, and the program that `weft calibrate` runs under `mpirun`.
+It uses the `mpicc` of this machine, or the compiler wrapper that the command line names:
+`python -m weft.build_mpi mpicc.mpich`.
 """
 
 from __future__ import annotations

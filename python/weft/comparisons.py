@@ -29,8 +29,8 @@ class Side:
 
 @dataclass(frozen=True)
 class CauseChange:
-    """Time per step of one cause. It is the mean over all ranks; in a comparison with a prediction
-    it is the time of the rank that the others wait for."""
+    """Time per step of one cause. In a comparison of recordings it is the mean over all ranks. In a
+    comparison with a prediction it is the time of the rank that the others wait for."""
 
     name: str
     before_ms: float

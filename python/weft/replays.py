@@ -87,8 +87,8 @@ class Answer:
     high_ms: float
     speedup: float
     best: bool
-    """True for the answer with the shortest step among those that the user can choose, such as
-    bucket sizes. Always false without measured link times."""
+    """Whether this answer has the shortest step of all changes that a user can really make, such
+    as other bucket sizes. Always false without measured link times."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-/// CRC-64 with the polynomial of ECMA-182, bits reflected, as in the xz format. Several GB/s.
+/// Computes CRC-64 with the polynomial of ECMA-182 and reflected bits, as the xz format does. It
+/// processes several GB per second.
 std::uint64_t checksum(std::string_view bytes);
 
 }  // namespace weft

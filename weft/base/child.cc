@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child writes stdout and stderr into two pipes. A loop polls both pipes, passes on complete
-// lines, and asks ten times a second whether the child has ended or should be stopped. The child
-// has a process group of its own, so that signals reach its descendants, too: a launcher such as
-// mpirun leaves its ranks behind if only the launcher is killed.
+// The child writes stdout and stderr into two pipes. A loop polls both pipes and passes on complete
+// lines. Ten times a second it also asks whether the child has ended or should be stopped. The
+// child runs in a new process group, so that signals reach its descendants, too. A launcher such as
+// mpirun would leave its ranks behind if only the launcher were killed.
 #include "weft/base/child.h"
 
 #include <fcntl.h>
@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kPollMillis = 100;
 
-/// One of the child's output streams: both ends of its pipe, and the line that is incomplete yet.
+/// One of the child's output streams: both ends of its pipe, and the start of a line that is not
+/// yet complete.
 struct Stream {
   int ours = -1;    ///< the end that we read
   int theirs = -1;  ///< the end that the child writes
@@ -88,8 +89,8 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const Stream& out, co
   ::posix_spawn_file_actions_adddup2(&files, err.theirs, STDERR_FILENO);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // A child inherits ignored and blocked signals. Reset them: a program in a pipeline expects that
-  // SIGPIPE ends it.
+  // A child inherits ignored and blocked signals. Reset them, because programs rely on the
+  // defaults: in a pipeline, for example, SIGPIPE should end a program.
   sigset_t none, usual;
   ::sigemptyset(&none);
   ::sigemptyset(&usual);
@@ -111,15 +112,17 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const Stream& out, co
   return child;
 }
 
-/// Whether the child has ended. WNOWAIT leaves it as a zombie, so its id stays in use; see reap().
+/// Whether the child has ended. WNOWAIT leaves the child as a zombie, so no other process can get
+/// its id; see reap().
 bool has_ended(pid_t child) {
   siginfo_t seen{};
   const int done = ::waitid(P_PID, static_cast<id_t>(child), &seen, WEXITED | WNOHANG | WNOWAIT);
   return done != 0 || seen.si_pid == child;
 }
 
-/// Kills the rest of the child's process group, then waits for the child. In this order: until the
-/// wait, the process id is not reused, so the group cannot be that of an unrelated process.
+/// Kills the rest of the child's process group, then waits for the child. The order matters: before
+/// the wait the process id cannot be used again, so the group cannot be that of an unrelated
+/// process.
 int reap(pid_t child) {
   ::kill(-child, SIGKILL);
   int status = 0;
@@ -144,8 +147,9 @@ Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& w
   bool told = false;  // SIGTERM was sent
   Clock::time_point limit{};
   for (bool ended = false; !ended;) {
-    // Ask first and read afterwards: all output of an ended child is in its pipes by then. The loop
-    // does not wait for the ends of the pipes, which grandchildren may hold open for long.
+    // Ask whether the child has ended before reading. If it has, all its output is already in the
+    // pipes and is read below. The loop does not wait until the pipes are closed, because
+    // grandchildren may keep them open for a long time.
     ended = has_ended(child);
     std::array<pollfd, 2> ends{{{out.ours, POLLIN, 0}, {err.ours, POLLIN, 0}}};
     // A closed end is -1, and poll() ignores negative descriptors.

@@ -14,18 +14,19 @@ namespace weft {
 
 /// Callbacks of run_child().
 struct ChildWatch {
-  /// Called with each line that the program writes, without its line end. `error`: on stderr.
+  /// The function is called with each line that the program writes, without the line end. `error`
+  /// is true if the line came from stderr, and false if it came from stdout.
   std::function<void(std::string_view line, bool error)> line;
-  /// Called about ten times a second. If it returns true, the program gets SIGTERM, and SIGKILL if
-  /// it has not ended within `patience`.
+  /// The function is called about ten times a second. If it returns true, the program gets SIGTERM.
+  /// If the program has not ended within `patience` after that, it gets SIGKILL.
   std::function<bool()> stop;
   std::chrono::milliseconds patience{5000};
 };
 
-/// Runs the program words[0] (looked up in PATH) with the arguments `words`, with empty standard
-/// input, and in a process group of its own. When it ends, all processes that are left in that
-/// group are killed. Returns its exit status, or 128 + N if signal N ended it. A program that
-/// cannot be started is an Error (kUnavailable).
+/// Runs the program words[0] (looked up in PATH) with the arguments `words`. Its standard input is
+/// empty. It runs in a new process group, and when it ends, all processes that are left in that
+/// group are killed. Returns the exit status of the program, or 128 + N if signal N ended it.
+/// Returns an Error (kUnavailable) if the program cannot be started.
 Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& watch);
 
 }  // namespace weft

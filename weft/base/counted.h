@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts in messages, with the right plural.
+// Writes counts for messages, with the noun in singular or plural.
 #pragma once
 
 #include <concepts>

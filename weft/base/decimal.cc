@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Works on the decimal digits of the text: scaling by a power of ten only moves the point, so the
-// result is exact for any number of digits and no floating-point number is involved.
+// Works on the decimal digits of the text. Scaling by a power of ten only moves the point, so no
+// floating-point number is needed and the result is exact for any number of digits.
 #include "weft/base/decimal.h"
 
 #include <charconv>
@@ -11,7 +11,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The exponent after 'e'. Values beyond 10000 are clamped: they overflow or vanish all the same.
+// Reads the exponent after 'e'. Larger exponents than 10000 become 10000, which changes no result:
+// the number is too large, or rounds to 0, in any case.
 std::optional<int> parse_exponent(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
@@ -41,14 +42,15 @@ std::optional<std::int64_t> parse_scaled(std::string_view text, int digits) {
     text = text.substr(0, e);
   }
   const std::size_t point = std::min(text.find('.'), text.size());
-  // The number of mantissa digits that are left of the point after scaling: these form the result.
-  // The next digit decides about rounding. Missing digits are zeros.
+  // The number of mantissa digits that are left of the point after scaling. These digits form the
+  // result. The digit after them decides about rounding. Digits that the text does not have are
+  // zeros.
   const std::int64_t wanted = static_cast<std::int64_t>(point) + exponent + digits;
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   std::int64_t value = 0;
   std::int64_t taken = 0;
   bool round_up = false;
-  // All digits are checked, also those after the rounding digit, since the text must be a number.
+  // Check all digits, also those after the rounding digit, because the whole text must be a number.
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (i == point) continue;
     if (!is_digit(text[i])) return std::nullopt;
@@ -74,7 +76,8 @@ std::optional<std::int64_t> parse_scaled(std::string_view text, int digits) {
   return negative ? -value : value;
 }
 
-// from_chars() does not depend on the locale, but does not accept a leading '+'.
+// from_chars() is used because it does not depend on the locale. It does not accept a leading '+',
+// which is removed first.
 std::optional<double> parse_double(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   double value = 0;

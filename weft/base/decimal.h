@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads decimal text as integers, exactly. Traces write times as microseconds with decimals. A
-// double would lose the nanoseconds, because a date in microseconds needs all of its 53 bits.
+// Converts decimal text to integers exactly. Traces write times in microseconds with decimals. A
+// double would lose the nanoseconds, because the microseconds of a date already need all of its 53
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,14 @@
 
 namespace weft {
 
-/// `text` times 10^digits, rounded half away from zero: ("12.3456", 3) -> 12346. Accepts sign,
-/// fraction and exponent. nullopt for any other text, and if the result does not fit.
+/// Returns `text` times 10^digits as an integer: ("12.3456", 3) -> 12346. A half is rounded away
+/// from zero. The text may have a sign, a fraction and an exponent. Returns nullopt for any other
+/// text, or if the result does not fit into 64 bits.
 std::optional<std::int64_t> parse_scaled(std::string_view text, int digits);
 
-/// The same as parse_scaled(text, 3), that is, microseconds to nanoseconds. Every event needs this
-/// twice, so the usual form (digits, a point, up to three digits) has a fast path.
+/// Returns the same as parse_scaled(text, 3). This converts microseconds to nanoseconds. It is
+/// called twice for every event of a trace, so it has a fast path for the usual form: digits, a
+/// point, and up to three more digits.
 inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   const char* p = text.data();
   const char* const end = p + text.size();
@@ -22,7 +25,8 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   const auto digit = [&] { return static_cast<unsigned char>(*p - '0'); };
   for (; p != end && digit() < 10; ++p) value = value * 10 + digit();
   const std::ptrdiff_t whole = p - text.data();
-  // Dates of this century have 16 digits. With three more digits, they fit if below 9.2e15.
+  // A date of this century, in microseconds, has 16 digits. Times 1000, it fits into 64 bits if it
+  // is below 9.2e15.
   if (whole == 0 || whole > 16 || value >= 9'000'000'000'000'000) return parse_scaled(text, 3);
   int decimals = 0;
   if (p != end && *p == '.') {
@@ -34,8 +38,9 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   return static_cast<std::int64_t>(value);
 }
 
-/// An integer, or any other number rounded to an integer ("7", "1e3", "7.4"), because profilers
-/// write integers in all these forms. Use parse_digits() if a fraction would be a mistake.
+/// Reads an integer, and also any other number, which it rounds to an integer ("7", "1e3", "7.4").
+/// Profilers write integers in all these forms. Use parse_digits() where a fraction would be a
+/// mistake.
 inline std::optional<std::int64_t> parse_int(std::string_view text) {
   if (text.empty() || text.size() > 18) return parse_scaled(text, 0);
   std::int64_t value = 0;
@@ -47,8 +52,8 @@ inline std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
-/// Reads a text that consists of digits only ("7"); nullopt for any other text. For numbers that
-/// people write, where 7.4 is a mistake.
+/// Reads a text that consists of digits only ("7"). Returns nullopt for any other text. Use it for
+/// numbers that people write, where 7.4 is a mistake.
 inline std::optional<std::int64_t> parse_digits(std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
   return digits ? parse_int(text) : std::nullopt;

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// Compares kinds by id and not only by address, because two translation units may each have a copy
-// of a kind.
+// Two kinds are equal if their ids are equal. Comparing addresses is not enough, because two
+// translation units may each have a copy of a kind.
 Diagnostic& entry_for(std::vector<Diagnostic>& list, const DiagnosticKind& kind) {
   auto found = std::find_if(list.begin(), list.end(), [&](const Diagnostic& d) {
     return d.kind == &kind || std::string_view(d.kind->id) == kind.id;
@@ -22,7 +22,7 @@ Diagnostic& entry_for(std::vector<Diagnostic>& list, const DiagnosticKind& kind)
 
 }  // namespace
 
-// A count of 0 adds nothing, so callers can add counts without a check of their own.
+// A count of 0 adds nothing, so callers need not check for 0.
 void Diagnostics::add(const DiagnosticKind& kind, std::string place, std::int64_t count) {
   if (count <= 0) return;
   Diagnostic& entry = entry_for(list_, kind);
@@ -47,7 +47,8 @@ std::int64_t Diagnostics::count_of(const std::string& id) const {
   return 0;
 }
 
-// Reports the first one only: an Error is one sentence, and --strict stops at the first problem.
+// Reports only the first problem: an Error is one sentence, and --strict stops at the first
+// problem.
 Status Diagnostics::strict() const {
   for (const Diagnostic& d : list_) {
     if (d.kind->severity == Severity::kInfo) continue;

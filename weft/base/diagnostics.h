@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd but usable input is data, not an exception: each kind of oddity has a name, a severity, a
-// sentence that says what Weft did about it and one that tells the user what to change. Occurrences
-// are counted and the first few places kept. `--strict` makes any warning or data loss fatal.
+// Reports input that is odd but usable. Such input does not cause an exception: it is recorded as
+// data. Each kind of oddity has a name, a severity, a sentence that says what Weft did about it,
+// and a sentence that tells the user what to change. Every occurrence is counted, and the first few
+// places are kept. With `--strict`, any warning or data loss ends the command with an error.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,9 @@ constexpr const char* severity_name(Severity severity) {
   return "";
 }
 
-/// Declared once, next to the code that reports it, as a constexpr.
+/// Each kind is declared once, as a constexpr next to the code that reports it.
 struct DiagnosticKind {
-  const char* id;  ///< kebab-case, stable: users filter on it
+  const char* id;  ///< in kebab-case; it never changes, because users filter by it
   Severity severity;
   const char* what;    ///< what was seen and what Weft did
   const char* advice;  ///< what the user can change
@@ -50,14 +51,16 @@ class Diagnostics {
   static constexpr std::size_t kPlacesKept = 3;
 
   void add(const DiagnosticKind& kind, std::string place = {}, std::int64_t count = 1);
-  /// Adds the counts of `other`. The order of first occurrence is kept. So if diagnostics are
-  /// collected per rank and merged in rank order, the list does not depend on the threads.
+  /// Adds the counts of `other`. Keeps the kinds in the order in which they first occurred. If the
+  /// diagnostics of each rank are collected separately and merged in the order of ranks, the result
+  /// does not depend on the number of threads.
   void merge(const Diagnostics& other);
 
   const std::vector<Diagnostic>& all() const { return list_; }
   bool empty() const { return list_.empty(); }
   std::int64_t count_of(const std::string& id) const;
-  /// An error naming the first diagnostic worse than kInfo, for --strict.
+  /// For --strict: returns an Error that names the first diagnostic that is worse than kInfo, if
+  /// any.
   Status strict() const;
 
  private:

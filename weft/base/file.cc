@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources wrap each other: open_file() reads the first two bytes of a plain source, puts them back
-// (PutBackSource), and adds a GzipSource if they are the magic number of gzip. Gzip is unpacked
-// with ISA-L, which is about twice as fast as zlib and works in a window of bounded size.
+// One source can wrap another one. open_file() reads the first two bytes of a plain source and puts
+// them back (PutBackSource). If these bytes are the magic number of gzip, it adds a GzipSource.
+// GzipSource unpacks with ISA-L, which is about twice as fast as zlib and works in a window of
+// bounded size.
 #include "weft/base/file.h"
 
 #include <fcntl.h>
@@ -46,8 +47,8 @@ class Descriptor {
   int fd_;
 };
 
-/// A read-only mapping of a file. An empty file cannot be mapped; view() is nullopt then, and after
-/// any other failure.
+/// A read-only mapping of a file into memory. view() returns nullopt if the mapping failed, and for
+/// an empty file, which cannot be mapped.
 class Mapping {
  public:
   Mapping(int file, std::size_t size)
@@ -68,9 +69,9 @@ class Mapping {
   std::size_t size_;
 };
 
-// Uses read(2) instead of mmap, except in whole(). Mapped pages count in the resident set until the
-// kernel reclaims them, and a file that another process shortens would cause a signal instead of an
-// error.
+// All functions except whole() use read(2) instead of mmap, for two reasons. Mapped pages count as
+// memory of the process until the kernel reclaims them. And if another process shortened a mapped
+// file, an access would cause a signal instead of an error.
 class PlainSource : public ByteSource {
  public:
   PlainSource(Descriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
@@ -115,8 +116,8 @@ class GzipSource : public ByteSource {
     state_->crc_flag = ISAL_GZIP;
   }
 
-  // Unpacks until there is at least one byte, since 0 means the end. A member of the file ends with
-  // ISAL_BLOCK_FINISH; another one may follow.
+  // Unpacks until there is at least one byte to return, because 0 means the end. ISAL_BLOCK_FINISH
+  // is the end of one member of the file. Another member may follow.
   Result<std::size_t> read(char* buffer, std::size_t capacity) override {
     capacity = std::min<std::size_t>(capacity, std::numeric_limits<std::uint32_t>::max());
     state_->next_out = reinterpret_cast<std::uint8_t*>(buffer);
@@ -129,7 +130,8 @@ class GzipSource : public ByteSource {
       }
       const std::uint32_t out_before = state_->avail_out;
       const int rc = isal_inflate(state_.get());
-      // No input is left and no output came, but the member is not complete: the file is cut.
+      // There is no input left and no output came, although the member is not complete: the file is
+      // cut.
       const bool stuck = input_ended_ && state_->avail_in == 0 && state_->avail_out == out_before &&
                          state_->block_state != ISAL_BLOCK_FINISH;
       if (rc != ISAL_DECOMP_OK || stuck) {
@@ -184,7 +186,7 @@ class GzipSource : public ByteSource {
   bool truncated_ = false;
 };
 
-/// whole() skips nothing: a plain file is mapped from its start, which includes the bytes put back.
+/// whole() also includes the bytes that were put back: a plain file is mapped from its start.
 class PutBackSource : public ByteSource {
  public:
   PutBackSource(std::string bytes, std::unique_ptr<ByteSource> rest)
@@ -240,8 +242,8 @@ bool is_document(const fs::path& file) {
   return std::find(kDocuments.begin(), kDocuments.end(), extension) != kDocuments.end();
 }
 
-// Adds the files of one folder or, if it contains only folders and documents, those of its
-// sub-folders.
+// Adds the files of a folder. If the folder contains only folders and documents, adds the files of
+// its sub-folders instead.
 Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   std::error_code error;
   std::vector<fs::path> folders;
@@ -294,7 +296,8 @@ Status expand_one(const std::string& input, std::vector<std::string>& out) {
     }
     return {};
   }
-  // A file whose name contains glob characters exists literally, so it is tried before the pattern.
+  // The name of a file may contain glob characters. So look for a file of this exact name before
+  // treating the name as a pattern.
   if (fs::exists(status)) {
     out.push_back(input);
     return {};
@@ -307,7 +310,8 @@ Status expand_one(const std::string& input, std::vector<std::string>& out) {
     return fail(ErrorCode::kNotFound, "no file matches this pattern; check the path", input);
   }
   for (const std::string& match : matches) {
-    // A pattern such as runs/* may also match folders; these count as if they were named.
+    // A pattern such as runs/* may also match folders. A matched folder is handled like one that
+    // the user named.
     if (fs::is_directory(match, error)) {
       WEFT_TRY(list_folder(match, out));
     } else {
@@ -334,7 +338,7 @@ Result<std::string> read_up_to(ByteSource& source, std::size_t size) {
 Result<std::string> read_rest(ByteSource& source) {
   std::string content;
   std::size_t size = 0;
-  // The size is unknown (pipes, gzip), so the buffer doubles.
+  // The size of a pipe or gzip file is not known in advance, so the buffer doubles when it is full.
   for (;;) {
     content.resize(std::max<std::size_t>(size * 2, 16u << 10));
     WEFT_ASSIGN(const std::size_t got, source.read(content.data() + size, content.size() - size));
@@ -346,7 +350,7 @@ Result<std::string> read_rest(ByteSource& source) {
 }
 
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
-  // Duplicate standard input, because the source closes its descriptor.
+  // The source closes its descriptor, so give it a duplicate of standard input.
   const bool standard = path == kStandardInput;
   Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -355,13 +359,13 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
     return fail(code, "cannot open: " + reason(), name);
   }
-  // open() succeeds on a folder; only read() would fail, with a less helpful message.
+  // open() succeeds on a folder, and read() then fails with a less helpful message. So check here.
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return fail(ErrorCode::kIo, "is a folder, not a file", name);
   }
   std::unique_ptr<ByteSource> plain = std::make_unique<PlainSource>(std::move(file), name);
-  // Read the magic number and put it back, because a pipe does not support pread().
+  // A pipe does not support pread(), so read the magic number and put it back.
   WEFT_ASSIGN(std::string magic, read_up_to(*plain, 2));
   const bool gzip = magic == "\x1f\x8b";
   plain = put_back(std::move(magic), std::move(plain));

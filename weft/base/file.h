@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files, plain or gzip (recognised by content, never by name), in windows of bounded size: a
-// trace of many gigabytes must not need many gigabytes of memory.
+// Reads plain and gzip files in windows of bounded size, so that a trace of many gigabytes needs
+// little memory. Gzip is recognised by the content of the file, never by its name.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,47 @@ namespace weft {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Reads at most `capacity` bytes; 0 means the end. A damaged gzip stream gives the bytes that
-  /// could be unpacked and then ends; truncated() is true from then on.
+  /// Reads at most `capacity` bytes. Returns 0 at the end. From a damaged gzip stream it returns
+  /// the bytes that can be unpacked and then 0. From then on truncated() is true.
   virtual Result<std::size_t> read(char* buffer, std::size_t capacity) = 0;
   virtual const std::string& name() const = 0;
   virtual bool truncated() const { return false; }
-  /// The complete content, without copying it: a plain file is mapped into memory, independent of
-  /// how much was read so far. nullopt for pipes and gzip. The view is valid as long as the source.
-  /// If another process shortens the file meanwhile, an access ends the program (SIGBUS), so use
-  /// this only for files that no process writes any more.
+  /// Returns the complete content without copying it, however much was read before. This works for
+  /// plain files only, because it maps the file into memory. Returns nullopt for pipes and gzip.
+  /// The view is valid as long as the source exists. If another process shortens the file
+  /// meanwhile, an access to the view ends the program (SIGBUS). So call this only for files that
+  /// no process writes any more.
   virtual std::optional<std::string_view> whole() { return std::nullopt; }
-  /// Number of bytes read so far from the stored (possibly compressed) file, to show progress.
+  /// Number of bytes read so far from the stored file, which may be compressed. Used to show
+  /// progress.
   virtual std::int64_t consumed() const = 0;
 };
 
-/// "-" is standard input. `path` may be a pipe, since nothing is read twice.
+/// Opens a file for reading. The path "-" means standard input. `path` may be a pipe, because every
+/// byte is read only once.
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
-/// The next `size` bytes, or fewer at the end of the source.
+/// Reads the next `size` bytes. Returns fewer if the source ends before that.
 Result<std::string> read_up_to(ByteSource& source, std::size_t size);
-/// All remaining bytes.
+/// Reads all remaining bytes.
 Result<std::string> read_rest(ByteSource& source);
-/// A source that gives `bytes`, which were read from `source`, once more, and then the rest.
+/// Undoes a read: `bytes` were read from `source`. The result gives `bytes` again and then the rest
+/// of `source`.
 std::unique_ptr<ByteSource> put_back(std::string bytes, std::unique_ptr<ByteSource> source);
-/// For tests and fuzzing: gives `bytes` (kept by reference) in pieces of at most `piece` bytes.
+/// For tests and fuzzing: makes a source that gives `bytes` in pieces of at most `piece` bytes. It
+/// does not copy `bytes`.
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string name,
                                           std::size_t piece = 1u << 20);
 
-/// The complete (uncompressed) content; for small files such as link tables and plans.
+/// Reads a complete file and unpacks it if it is gzip. For small files such as link tables and
+/// plans.
 Result<std::string> read_file(const std::string& path);
-/// Writes the complete file or nothing; see create_file() in sink.h.
+/// Writes a file so that it appears complete or not at all; see create_file() in sink.h.
 Status write_file(const std::string& path, std::string_view content);
 
-/// Expands files, folders and globs into a sorted list of files without repeats. "-" stays as it
-/// is. A folder stands for its files; if it has none besides documents (README and the like), for
-/// those of its sub-folders. A path that does not exist, or a folder or glob without files, is an
-/// Error.
+/// Replaces folders and glob patterns by the files that they stand for. Returns a sorted list of
+/// files without repeats. "-" stays as it is. A folder stands for the files in it. If it has no
+/// files except documents (README and the like), it stands for the files of its sub-folders.
+/// Returns an Error for a path that does not exist, and for a folder or pattern without files.
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: golden cases. A case is a text file in tests/cases/ that holds an input and the output
-// that is expected for it, side by side. tests/cases/README.md shows the format and how to add
-// cases and kinds of cases.
+// For tests: golden cases. A case is a text file in tests/cases/. It holds an input and the output
+// that is expected for this input. tests/cases/README.md shows the format, and how to add cases and
+// kinds of cases.
 #pragma once
 
 #include <algorithm>
@@ -65,9 +65,9 @@ inline std::string print(const Case& golden) {
   return text;
 }
 
-/// The fields of an input section whose lines are "NAME VALUE"; a field that the section does not
-/// have is missing in the map. An Error (kBadInput) for a name that is not in `names`, so that a
-/// misspelt field does not silently keep its default.
+/// The fields of an input section whose lines have the form "NAME VALUE". The map has no entry for
+/// a field that the section does not give. A name that is not in `names` is an Error (kBadInput).
+/// Otherwise a misspelt field would silently keep its default.
 inline Result<std::map<std::string, std::string>> fields(
     const std::string& section, std::initializer_list<std::string_view> names) {
   std::map<std::string, std::string> found;
@@ -86,7 +86,7 @@ inline Result<std::map<std::string, std::string>> fields(
   return found;
 }
 
-/// Paths of all cases (*.case or *.txt) in a folder, sorted.
+/// Paths of all cases (*.case and *.txt) in a folder, sorted.
 inline std::vector<std::string> files(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code ignored;

@@ -14,14 +14,15 @@ constexpr std::size_t kFirstChunk = 4096;
 constexpr std::size_t kLargestChunk = 1u << 20;
 constexpr std::uint32_t kEmpty = 0xffffffffu;
 
-/// memcpy, because the bytes need not be aligned; compilers turn it into one load.
+/// Uses memcpy because the bytes may not be aligned. Compilers turn it into one load.
 std::uint64_t load8(const char* p) {
   std::uint64_t v;
   std::memcpy(&v, p, 8);
   return v;
 }
 
-/// The high and the low half of the 128-bit product: every input bit affects many output bits.
+/// Multiplies and combines the high and the low half of the 128-bit product. So every input bit
+/// affects many output bits.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -51,9 +52,9 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-// A hash table with open addressing and linear probing. A slot also keeps the hash, so most
-// mismatches and all growth do not touch the texts. Texts lie in chunks that never move, so views
-// of them stay valid.
+// A hash table with open addressing and linear probing. Each slot also keeps the hash of its text.
+// So most lookups compare texts only once, and a growing table does not read any text. Texts lie in
+// chunks of memory that never move, so views of them stay valid.
 struct Interner::State {
   struct Slot {
     std::uint32_t hash = 0;
@@ -128,8 +129,8 @@ Interner::Interner(const Interner& other) : Interner() { *this = other; }
 
 Interner& Interner::operator=(const Interner& other) {
   if (this == &other) return *this;
-  // Views point into the chunks, so the members cannot be copied one by one. Interning in order of
-  // ids gives the same ids.
+  // A member-wise copy would keep views into the chunks of the original. So intern all texts again,
+  // in the order of their ids, which gives them the same ids.
   auto copy = std::make_unique<State>();
   for (std::string_view text : other.state_->texts) copy->intern(text);
   state_ = std::move(copy);

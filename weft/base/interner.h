@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps strings to small dense ids and back. Kernel names repeat thousands of times in a trace, so
-// events keep ids instead of strings.
+// Gives each different string a small number (id), counted from 0, and finds the string of an id.
+// Kernel names repeat thousands of times in a trace, so events store ids instead of strings.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,13 @@ class Interner {
   Interner(const Interner&);
   Interner& operator=(const Interner&);
 
-  /// The id of `text`; adds `text` if it is new. Ids count from 0 in order of first use; 0 is "".
+  /// Returns the id of `text`. If `text` is new, adds it with the next free id. The first id, 0, is
+  /// that of "".
   NameId intern(std::string_view text);
   /// The id of `text`, or `missing` if it was never interned.
   NameId find(std::string_view text, NameId missing) const;
-  /// Valid until the interner is destroyed or moved from.
+  /// Returns the text with this id. The view is valid until the interner is destroyed or moved
+  /// from.
   std::string_view text(NameId id) const;
   std::size_t size() const;
 

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// The `share`-quantile of the values (0: the smallest value); 0 if there are none. The result is
-/// always one of the values: the median of an even number of values is the upper of the two in the
-/// middle. Reorders `values`. Linear.
+/// Returns the `share`-quantile of the values: the smallest value for a share of 0, and 0 if there
+/// are no values. The result is always one of the values. So the median of an even number of values
+/// is the larger one of the two in the middle. Changes the order of `values`. Takes linear time.
 template <class T>
 T quantile(std::vector<T>& values, double share) {
   if (values.empty()) return T{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts times for people and JSON. For output only: calculations use whole nanoseconds.
+// Converts times to milliseconds for people and JSON. Only output uses this: calculations use whole
+// nanoseconds.
 #pragma once
 
 #include "weft/base/units.h"

@@ -34,9 +34,10 @@ void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) {
     for (std::size_t i = 0; i < n; ++i) body(i);
     return;
   }
-  // Without this, oneTBB prints a warning if more threads are requested than there are cores.
+  // oneTBB prints a warning if more threads are requested than there are cores. This object
+  // prevents that.
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, threads);
-  // An arena of its own limits the number of threads even if the caller runs in a larger one.
+  // A separate arena limits the number of threads even if the caller runs in a larger arena.
   tbb::task_arena arena(static_cast<int>(threads));
   arena.execute([&] {
     tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n), [&](const auto& range) {

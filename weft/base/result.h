@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Weft reports failures of input, files and other processes. Library code returns Result<T>; it
-// never prints, exits or aborts. Odd but usable input goes to Diagnostics instead, and bugs of Weft
-// go through WEFT_CHECK.
+// How Weft reports failures of input, files and other processes: library code returns a Result<T>.
+// It never prints, exits or aborts. Two other cases are not failures of this sort. Input that is
+// odd but usable is reported through Diagnostics. Bugs of Weft are found by WEFT_CHECK.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ enum class ErrorCode {
   kIo,           ///< reading or writing failed (exit 3)
   kUsage,        ///< the request makes no sense or cannot be answered from this input (exit 2)
   kInfeasible,   ///< the request is valid, but no solution exists (exit 1)
-  kUnavailable,  ///< needs something this machine lacks (exit 4)
+  kUnavailable,  ///< the request needs something that this machine lacks (exit 4)
   kPeerFailed,   ///< another process or host failed (exit 5)
   kCancelled,    ///< interrupted by the user (exit 130)
 };
 
 struct Error {
   ErrorCode code = ErrorCode::kBadInput;
-  std::string message;     ///< one sentence, with what to do about it
-  std::string file;        ///< the file at fault, empty if none
-  std::int64_t byte = -1;  ///< offset into the (uncompressed) file, -1 if unknown
+  std::string message;     ///< one sentence that also says what the user can do
+  std::string file;        ///< the file that caused the error; empty if there is none
+  std::int64_t byte = -1;  ///< offset into the (uncompressed) file; -1 if unknown
 
   /// "file: byte N: message"; unknown parts are left out.
   std::string text() const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file appears only when it is complete: it is written without any name (O_TMPFILE) or, if
-// the file system does not support that, under a temporary name in the same folder. close() then
-// renames it. A rename within a folder is atomic, so readers see the old file or the new one.
+// How a file appears only when it is complete: the bytes are written into a file without a name
+// (O_TMPFILE). If the file system does not support that, the file has a temporary name in the same
+// folder. close() then gives the file its final name by a rename. A rename within a folder is
+// atomic, so a reader sees either the old file or the new one.
 #include "weft/base/sink.h"
 
 #include <fcntl.h>
@@ -40,8 +41,8 @@ class DescriptorSink : public ByteSink {
       : descriptor_(descriptor), name_(std::move(name)) {}
 
   Status write(std::string_view bytes) override {
-    // EPIPE: the reader of the pipe has closed it. The writer should end normally, so pretend that
-    // everything was written. (SIGPIPE must be ignored for this.)
+    // EPIPE: the reader has closed the pipe. Weft should then end normally, so treat everything as
+    // written. (This needs SIGPIPE to be ignored.)
     if (reader_left_) return {};
     const int error = write_all(descriptor_, bytes);
     reader_left_ = error == EPIPE;
@@ -56,9 +57,10 @@ class DescriptorSink : public ByteSink {
   bool reader_left_ = false;
 };
 
-/// A file under a temporary name (`draft`), which close() renames to `path`. Without a draft name,
-/// the bytes go to `path` directly. A `nameless` file (O_TMPFILE) gets even its draft name in
-/// close() only, so it vanishes with the process, however that ends.
+/// Writes a file under a temporary name (`draft`), which close() renames to `path`. If there is no
+/// draft name, the bytes go to `path` directly. A `nameless` file (O_TMPFILE) gets its draft name
+/// only in close(). So if the process ends before close(), for whatever reason, the file
+/// disappears.
 class FileSink : public ByteSink {
  public:
   FileSink(int descriptor, std::string path, std::string draft, bool nameless = false)
@@ -146,7 +148,8 @@ class GzipSink : public ByteSink {
   }
 
  private:
-  /// The output of ISA-L depends on the pieces that it gets, so all pieces have this size.
+  /// The output of ISA-L depends on the sizes of the pieces that it gets. So it always gets pieces
+  /// of this size.
   static constexpr std::size_t kPiece = 256u << 10;
   static constexpr std::size_t kWindow = 64u << 10;
 
@@ -187,13 +190,15 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
     return std::make_unique<FileSink>(descriptor, path, "");
   }
   if (fs::is_directory(status)) return cannot_write(EISDIR, path);
-  // Follow links: a rename over a link would replace the link and leave its target unchanged.
+  // Write to the target of a link. A rename onto the link would replace the link itself and leave
+  // its target unchanged.
   std::string target = path;
   if (fs::exists(status) && fs::is_symlink(fs::symlink_status(path, error))) {
     const fs::path behind = fs::canonical(path, error);
     if (!error) target = behind.string();
   }
-  // The process id keeps two processes apart that write the same file.
+  // Two processes may write the same file at once. The process id gives each of them another draft
+  // name.
   std::string draft = target + ".tmp" + std::to_string(::getpid());
   const fs::path folder = fs::path(target).parent_path();
   int descriptor =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes bytes in order: to a file that appears only when it is complete, to an open descriptor, to
-// memory, or through gzip into any of these.
+// Writes bytes in order. The bytes can go to a file that appears only when it is complete, to an
+// open descriptor, to memory, or through gzip into any of these.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,29 @@ namespace weft {
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  /// After a failure, the only thing left to do with a sink is to destroy it.
+  /// Writes `bytes`. After a failure, the caller may only destroy the sink.
   virtual Status write(std::string_view bytes) = 0;
-  /// Makes the written bytes final. A sink that is destroyed without close() leaves no file behind
-  /// (what went to a descriptor, a pipe or memory stays written).
+  /// Makes the written bytes final. If a sink is destroyed without close(), it leaves no file
+  /// behind. Bytes that were written to a descriptor, a pipe or memory stay there.
   virtual Status close() = 0;
 };
 
-/// Writes a file that gets its name `path` in close(), so that readers never see part of it. A
-/// symbolic link is followed. If `path` is not a regular file (a pipe, /dev/stdout), bytes are
-/// written to it directly. Not buffered: write large pieces.
+/// Makes a sink that writes a file. The file gets its name `path` only in close(), so readers never
+/// see an incomplete file. If `path` is a symbolic link, the file that it points to is replaced. If
+/// `path` is not a regular file (a pipe, /dev/stdout), the bytes are written to it directly. The
+/// sink has no buffer, so write large pieces.
 Result<std::unique_ptr<ByteSink>> create_file(const std::string& path);
 
-/// Writes to an open descriptor, which stays open; `name` is for messages. If the reader of a pipe
-/// closes it (as `head` does), the rest is dropped without an error.
+/// Makes a sink that writes to an open descriptor and does not close it. Messages call it `name`.
+/// If the descriptor is a pipe whose reader has closed it (as `head` does), the rest is dropped
+/// without an error.
 std::unique_ptr<ByteSink> descriptor_sink(int descriptor, std::string name);
 
-/// Appends to `text`, which must outlive the sink.
+/// Makes a sink that appends to `text`. The string must live longer than the sink.
 std::unique_ptr<ByteSink> memory_sink(std::string& text);
 
-/// Compresses the bytes. The output depends on the bytes only, not on the pieces in which they are
-/// written.
+/// Makes a sink that compresses the bytes with gzip and writes the result to `packed`. The output
+/// does not depend on the sizes of the pieces in which the bytes are written.
 std::unique_ptr<ByteSink> gzip_sink(std::unique_ptr<ByteSink> packed);
 
 /// Collects small pieces and writes them as large ones. Call flush() at the end.
@@ -42,7 +44,8 @@ class BufferedWriter {
  public:
   explicit BufferedWriter(ByteSink& sink) : sink_(sink) {}
 
-  /// Append to this string, then call advance(), which writes it once it is large enough.
+  /// Append to this string, then call advance(). It writes the string once the string is large
+  /// enough.
   std::string& buffer() { return buffer_; }
   Status advance() { return buffer_.size() < kEnough ? Status{} : flush(); }
   Status flush() {

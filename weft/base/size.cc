@@ -16,7 +16,7 @@ struct Unit {
   Bytes bytes;
 };
 
-/// Order matters: "B" comes last, because all other units end with it.
+/// "B" must come last, because all other units end with it.
 constexpr std::array<Unit, 9> kUnits = {{{"KiB", Bytes{1} << 10},
                                          {"MiB", Bytes{1} << 20},
                                          {"GiB", Bytes{1} << 30},
@@ -27,7 +27,7 @@ constexpr std::array<Unit, 9> kUnits = {{{"KiB", Bytes{1} << 10},
                                          {"TB", 1'000'000'000'000},
                                          {"B", 1}}};
 
-constexpr int kDecimals = 9;  ///< decimals that count in a number with a unit
+constexpr int kDecimals = 9;  ///< number of decimals of a number with a unit that are used
 constexpr Bytes kScale = 1'000'000'000;
 
 }  // namespace
@@ -43,15 +43,17 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   // parse_scaled() accepts signs and exponents, which a size must not have.
   if (text.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
   if (unit == 1) return parse_scaled(text, 0);
-  // Whole units and the fraction are multiplied separately, so that large sizes stay exact.
+  // Multiply the whole part and the fraction by the unit separately, so that large sizes stay
+  // exact.
   const auto number = parse_scaled(text, kDecimals);
   if (!number || *number / kScale >= std::numeric_limits<Bytes>::max() / unit) return std::nullopt;
-  // A double is exact here, since all units are smaller than 2^53.
+  // The fraction is multiplied as a double. This is exact enough, since all units are smaller than
+  // 2^53.
   const auto part = static_cast<double>(*number % kScale) / static_cast<double>(kScale);
   return *number / kScale * unit + std::llround(part * static_cast<double>(unit));
 }
 
-// Powers of 1000 only ("GB"): these are the units with two letters.
+// Considers only powers of 1000 ("GB"). These are the units with two letters.
 std::string exact_bytes(Bytes bytes) {
   const Unit* unit = nullptr;
   for (const Unit& larger : kUnits) {

@@ -10,12 +10,13 @@
 
 namespace weft {
 
-/// Reads "4096", "100MB" or "1.5GiB". kB, MB, GB and TB are powers of 1000; KiB, MiB, GiB and TiB
-/// are powers of 1024. Rounds to whole bytes. nullopt for other text, negative sizes, and sizes
-/// that do not fit.
+/// Reads "4096", "100MB" or "1.5GiB" and rounds the result to whole bytes. kB, MB, GB and TB are
+/// powers of 1000. KiB, MiB, GiB and TiB are powers of 1024. Returns nullopt for other text, for
+/// negative sizes, and for sizes that do not fit into 64 bits.
 std::optional<Bytes> parse_bytes(std::string_view text);
 
-/// "79.50 GB", "1.00 MB", "512 B": powers of 1000, for messages that compare sizes.
+/// Writes a size with a unit that is a power of 1000: "79.50 GB", "1.00 MB", "512 B". Messages that
+/// compare sizes use it.
 std::string exact_bytes(Bytes bytes);
 
 }  // namespace weft

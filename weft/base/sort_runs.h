@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts lists that are nearly in order. Recordings, for example, list their events kind by kind,
-// and each kind by time.
+// Sorts lists that are nearly in order. A recording, for example, lists its events kind by kind,
+// and the events of each kind by time.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace weft {
 
-/// Like std::sort, but takes linear time if the list consists of at most 8 ascending runs. The sort
-/// is not stable: use a comparison without ties if the order of equal items matters.
+/// Sorts like std::sort, but takes linear time if the list consists of at most 8 ascending runs.
+/// Equal items may change their order. If this matters, use a comparison that never finds two items
+/// equal.
 template <class T, class Less = std::less<>>
 void sort_runs(std::vector<T>& items, Less less = {}) {
   constexpr std::size_t kFewRuns = 8;

@@ -25,13 +25,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view typed, const std::vector<std::string>& known) {
-  // At most a third of the letters may be wrong, but two are always allowed, so that short names
-  // get suggestions, too.
+  // Up to a third of the letters may be wrong. Two wrong letters are always allowed, so that short
+  // names get suggestions, too.
   std::size_t best_distance = std::max<std::size_t>(2, typed.size() / 3) + 1;
   std::string best;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(typed, candidate);
-    // A distance of the whole length means that no letter agrees. The first of equal names wins.
+    // If the distance equals the length of the name, no letter agrees, so the name is not
+    // suggested. Of names with equal distance, the first one is chosen.
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
       best = candidate;

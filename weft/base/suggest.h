@@ -8,8 +8,9 @@
 
 namespace weft {
 
-/// The least number of insertions, deletions, replacements and swaps of neighbouring letters that
-/// turn `a` into `b` (the restricted Damerau-Levenshtein distance). O(|a| |b|).
+/// Returns the least number of steps that turn `a` into `b`. A step inserts, deletes or replaces a
+/// letter, or swaps two neighbouring letters (the restricted Damerau-Levenshtein distance). O(|a|
+/// |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The name in `known` that is nearest to `typed`, or "" if none is near enough.

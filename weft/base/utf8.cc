@@ -8,9 +8,9 @@ std::size_t utf8_length(std::string_view text) {
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
     return i < text.size() && byte(i) >= low && byte(i) <= high;
   };
-  // The ranges are those of table 3-7 of the Unicode standard. Some first bytes restrict the second
-  // byte: this excludes overlong forms (0xe0, 0xf0), surrogates (0xed) and values above U+10FFFF
-  // (0xf4).
+  // The allowed bytes are those of table 3-7 of the Unicode standard. After some first bytes, fewer
+  // second bytes are allowed. This excludes overlong forms (0xe0, 0xf0), surrogates (0xed) and
+  // values above U+10FFFF (0xf4).
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return 0;
@@ -43,7 +43,7 @@ void append_utf8(std::string& out, std::uint32_t code_point) {
   }
 }
 
-// Bytes of 0x80 or more are left alone: they are parts of UTF-8 characters.
+// Keeps bytes of 0x80 or more, because they are parts of UTF-8 characters.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How output lines become tables. Rank 0 prints one JSON object per line, each behind the mark
-// "weft-calibrate ". A "start" line gives the facts that all tables share. Every "sample" line adds
-// its times to the Samples of one curve (collective, group size, pair of ranks) and one message
-// size; the ranks visit every size several times, in passes, so samples of one size arrive spread
-// over the whole run. tables() then reduces all Samples to medians and quartiles. It may be called
-// at any time, so an interrupted calibration still gives a table.
+// How output lines become tables. Rank 0 prints one JSON object per line, each after the mark
+// "weft-calibrate ". A "start" line gives the facts that all tables share. A "sample" line has
+// times for one curve (collective, group size, pair of ranks) and one message size. These times are
+// added to the Samples of this curve and size. The ranks measure all sizes several times, in
+// passes, so the samples of one size come from the whole run. tables() computes medians and
+// quartiles from all Samples. It may be called at any time, so an interrupted calibration still
+// gives a table.
 #include "weft/cost/calibration.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ Nanos time_of(const JsonValue* micros) {
 }  // namespace
 
 bool Calibration::take(std::string_view line) {
-  // Search rather than compare: launchers such as mpirun put "[1,0]<stdout>:" before the mark.
+  // Search for the mark, because launchers such as mpirun put "[1,0]<stdout>:" before it.
   const std::size_t mark = line.find(kMark);
   if (mark == line.npos) return false;
   const auto event = parse_json(line.substr(mark + kMark.size()), "a line of rank 0");
@@ -156,15 +157,15 @@ std::vector<LinkRow> Calibration::rows_of(const Curve& curve) {
 
 namespace {
 
-/// One row for each size, each column the median over the pairs. `spread` is therefore the usual
-/// spread within one pair. The spread between pairs would mostly show that they use different
-/// links.
+/// Returns one row for each size. Each of its columns is the median over the pairs. So `spread` is
+/// the usual spread within one pair. The spread between pairs would mostly show that they use
+/// different links.
 std::vector<LinkRow> medians_over_pairs(const std::vector<LinkPair>& pairs) {
   const bool several_hosts =
       std::any_of(pairs.begin(), pairs.end(), [](const LinkPair& pair) { return !pair.same_host; });
   std::map<Bytes, std::vector<LinkRow>> by_size;
   for (const LinkPair& pair : pairs) {
-    // Messages within a host do not use the network, which is what the table is asked for.
+    // The table is about the network, and messages within a host do not use the network.
     if (several_hosts && pair.same_host) continue;
     for (const LinkRow& row : pair.rows) by_size[row.bytes].push_back(row);
   }
@@ -194,7 +195,7 @@ std::vector<LinkTable> Calibration::tables() const {
   std::vector<LinkTable> tables;
   for (const Curve& curve : curves_) {
     const bool is_pair = curve.from >= 0 && curve.to >= 0;
-    // All pairs share one table, which stands where the first pair was measured.
+    // All pairs share one table. Its place in the list is that of the first measured pair.
     auto table = std::find_if(tables.begin(), tables.end(), [&](const LinkTable& t) {
       return is_pair && t.collective == curve.collective && !t.pairs.empty();
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the lines that the ranks of `weft calibrate` print while they measure into link tables.
-// calibrate/README.md describes the lines. Medians and other statistics are computed here, so that
-// the program that runs on the ranks stays small and only reports times.
+// Turns the output of the ranks of `weft calibrate` into link tables. The ranks print lines while
+// they measure. calibrate/README.md describes these lines. The program on the ranks stays small: it
+// only reports times. This file computes medians and other statistics from them.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace weft::cost {
 
 class Calibration {
  public:
-  /// What the ranks measured last.
+  /// The measurement that the ranks reported last.
   struct Progress {
     std::int64_t pass = 0;    ///< current pass over all sizes, counted from 0
     std::int64_t passes = 0;  ///< upper limit on the number of passes
@@ -24,32 +24,32 @@ class Calibration {
     std::string collective;
     Bytes bytes = 0;
   };
-  /// The error that the ranks reported before they stopped.
+  /// The error that the ranks reported before they stopped measuring.
   struct Failure {
     std::string kind;  ///< "missing" (their Python lacks a package), "usage" or "disagree"
-    std::string what;  ///< the message, as the ranks worded it
+    std::string what;  ///< the message in the words of the ranks
   };
 
   /// Reads one line of output. Returns true if it is a calibration line. A launcher may have put
-  /// text of its own before it on the same line.
+  /// its own text before the calibration text on the same line.
   bool take(std::string_view line);
 
   bool started() const { return !facts_.hosts.empty(); }
   bool ended() const { return ended_; }
-  /// True if ranks ran here but rank 0, which reports all measurements, ran under another launcher.
+  /// True if ranks ran under this launcher but rank 0 did not. Rank 0 reports all measurements.
   bool elsewhere() const { return elsewhere_ && !started(); }
   const Progress& progress() const { return progress_; }
   const std::optional<Failure>& failure() const { return failure_; }
-  /// Collectives whose larger sizes were skipped because they would have taken too long.
+  /// Names of collectives whose larger sizes were skipped because they would have taken too long.
   const std::vector<std::string>& cut() const { return cut_; }
-  /// Collectives that the backend of these ranks does not offer.
+  /// Names of collectives that the backend of these ranks does not have.
   const std::vector<std::string>& lacking() const { return lacking_; }
   /// Number of calibration lines that could not be understood.
   int broken_lines() const { return broken_lines_; }
 
-  /// The tables measured so far, in the order in which they were first measured. `network` and
-  /// `date` are left empty. The rows of a message table are medians over the pairs of ranks on
-  /// different hosts, or over all pairs if all ranks share one host.
+  /// Returns the tables measured so far. They are sorted by the time of their first measurement.
+  /// The fields `network` and `date` are empty. A row of a message table is a median over pairs of
+  /// ranks: over the pairs on different hosts or, if all ranks share one host, over all pairs.
   std::vector<LinkTable> tables() const;
 
  private:

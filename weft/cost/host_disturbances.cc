@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes from host work the time that communication took from its processor. There is no direct
-// record of that time, so it is estimated by comparison. Every op of a host thread, together with
-// the host work before it, gets a key: which thread it is on, its position among the ops of that
-// thread in the step, and what it launches. Ops with one key ("twins") do the same work, in another
-// step or on another rank that runs the same program. A low quantile of the twins' times is taken
-// as the undisturbed time, and every longer twin is cut down to it.
+// Removes from host work the time for which communication used the processor. The recording does
+// not show this time, so it is estimated by comparison. Every op of a host thread, together with
+// the host work before it, gets a key. The key says on which thread the op is, which position it
+// has among the ops of that thread in the step, and what it launches. Ops with the same key are
+// called twins. They do the same work in different steps, or on different ranks that run the same
+// program. A low quantile of the twins' times is taken as the undisturbed time. Every longer twin
+// is shortened to this time.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -16,16 +17,16 @@
 namespace weft::cost {
 namespace {
 
-/// This quantile of the twins' times counts as undisturbed. The minimum would be too low: among
-/// many twins it is an outlier. docs/design/prediction.md shows how the value was chosen.
+/// The undisturbed time is this quantile of the twins' times. The minimum of many twins would be an
+/// outlier and too low. docs/design/prediction.md shows how the value was chosen.
 constexpr double kUndisturbed = 0.1;
-/// A shortage of processors stretches pieces of work that are short by themselves. A longer piece
-/// is work of the rank (it loads data, or sleeps) and is left alone.
+/// If processors are short, short pieces of work become longer. A piece that takes longer than this
+/// is real work of the rank (it loads data, or sleeps) and is not changed.
 constexpr Nanos kLongestDisturbed = 5 * kMillisecond;
 
-/// The in-edge whose delay is the host work before `op`: the one with the longest delay. kNoId if
-/// the op has no such edge. A kHostSync edge is a wait for the device, not host work, so it is
-/// skipped.
+/// Returns the in-edge whose delay is the host work before `op`. This is the edge with the longest
+/// delay. Skips kHostSync edges, because they are waits for the device. Returns kNoId if there is
+/// no such edge.
 graph::EdgeId host_work(const graph::Graph& graph, graph::OpId op) {
   graph::EdgeId longest = graph::kNoId;
   for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
@@ -38,8 +39,8 @@ graph::EdgeId host_work(const graph::Graph& graph, graph::OpId op) {
 }  // namespace
 
 void remove_host_disturbances(graph::Graph& graph) {
-  // Thread ids mean nothing across processes. So the busiest threads of all ranks are taken for the
-  // same thread of the program, likewise the second busiest ones, and so on.
+  // A thread id means nothing in another process. So the busiest threads of all ranks count as the
+  // same thread of the program, and so do the second busiest ones, and so on.
   std::map<std::int32_t, std::vector<std::pair<std::size_t, graph::LaneId>>> threads;
   std::vector<std::size_t> ops_of_lane(graph.lanes.size());
   for (graph::OpId op = 0; op < graph.size(); ++op) ++ops_of_lane[graph.ops.lane[op]];
@@ -53,8 +54,8 @@ void remove_host_disturbances(graph::Graph& graph) {
     std::sort(list.rbegin(), list.rend());
     for (std::size_t i = 0; i < list.size(); ++i) place_by_load[list[i].second] = i;
   }
-  // A launch is named after the kernel it launches, not after the runtime call: the ranks of a
-  // pipeline make the same calls for different kernels and must not become twins.
+  // The name of a launch in its key is that of the kernel, not that of the runtime call. The ranks
+  // of a pipeline make the same calls for different kernels, and these calls must not become twins.
   std::vector<NameId> work_name(graph.ops.name);
   for (graph::OpId op = 0; op < graph.size(); ++op) {
     for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -83,7 +84,7 @@ void remove_host_disturbances(graph::Graph& graph) {
     std::vector<Nanos> times;
     for (const Work& work : list) times.push_back(total(work));
     std::sort(times.begin(), times.end());
-    // Interpolated quantile: with few twins the nearest value would be the minimum again.
+    // Interpolate the quantile. With few twins, the nearest value would be the minimum.
     const double place = kUndisturbed * static_cast<double>(times.size() - 1);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, times.size() - 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement has three stages. First, merge the times in which a collective was resident on
 // each rank (an NCCL kernel is resident from the arrival of its rank until the transfer ends).
-// Second, compute for every kernel which share of it such times cover, and sort the kernels that
-// are nearly fully covered or hardly covered at all into samples by (name, shape). Third, compare
-// the medians of both samples; each pair of medians has the weight of its smaller sample, so a
-// kernel that was rarely seen one way counts little.
+// Second, compute for every kernel which share of its time these times cover. Kernels that are
+// nearly fully covered, and kernels that are hardly covered, become the two sorts of samples of
+// their (name, shape). Third, compare the medians of the two sorts. The weight of each comparison
+// is the size of the smaller sample, so a kernel with few samples of one sort counts little.
 #include "weft/cost/interference.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ using graph::OpKind;
 
 constexpr double kBeside = 0.95;          ///< least overlap of a kernel "beside communication"
 constexpr double kAlone = 0.02;           ///< largest overlap of a kernel "alone"
-constexpr std::size_t kEnoughOfEach = 2;  ///< least number of samples of each sort
-/// With less kernel time than this the ratio is mostly noise, and the slow-down stays 1.
+constexpr std::size_t kEnoughOfEach = 2;  ///< both sorts of samples need at least this many kernels
+/// If there is less kernel time than this, the ratio is mostly noise. Then the slow-down stays 1.
 constexpr Nanos kEnoughTime = 2 * kMillisecond;
 
 }  // namespace
@@ -91,7 +91,7 @@ Interference measure_interference(const trace::Run& run, const graph::Graph& gra
     beside += weight * static_cast<double>(median(samples.beside));
   }
   result.evidence = std::llround(alone);
-  // A factor below 1 would say that communication makes compute faster; that is noise.
+  // A factor below 1 would mean that communication makes compute faster. Such a result is noise.
   if (result.evidence >= kEnoughTime) result.slowdown = std::max(1.0, beside / alone);
   return result;
 }
@@ -100,7 +100,8 @@ void remove_interference(graph::Graph& graph, const Interference& interference) 
   for (OpId op = 0; op < graph.size(); ++op) {
     const double overlap = interference.overlap[op];
     if (overlap == 0) continue;
-    // The covered share ran at 1 / slowdown of the full rate, the rest at full rate.
+    // The covered share of the time ran at 1 / slowdown of the full rate. The rest ran at full
+    // rate.
     const double work = 1 - overlap + overlap / interference.slowdown;
     graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * work);
   }

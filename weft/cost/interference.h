@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run while communication is under way are slower than the same kernels alone. The
-// factor is measured in the recording: on kernels with equal name, grid and block that were
-// recorded both with and without communication beside them.
+// Kernels that run at the same time as communication are slower than the same kernels alone. This
+// file measures by which factor. It uses kernels that were recorded both with and without
+// communication beside them. Kernels are the same if their name, grid and block are equal.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,11 @@
 namespace weft::cost {
 
 struct Interference {
-  double slowdown = 1.0;  ///< duration beside communication / duration alone; 1 if unknown
-  Nanos evidence = 0;     ///< kernel time alone that the measurement is based on
-  /// By op: the share of its recorded time in which communication of its rank was resident, from 0
-  /// to 1. It is 0 for all ops that are not kernels.
+  /// Duration beside communication / duration alone; 1 if it could not be measured.
+  double slowdown = 1.0;
+  Nanos evidence = 0;  ///< total time of the kernels alone that the factor was measured on
+  /// `overlap[op]`: in which share of the op's recorded time communication of its rank was
+  /// resident, from 0 to 1. It is 0 for every op that is not a kernel.
   std::vector<double> overlap;
 };
 

@@ -11,24 +11,24 @@
 namespace weft::cost {
 namespace {
 
-/// The largest size must be at least this many times the smallest one. Otherwise the intercept of
-/// the line, which is the latency, is an extrapolation that amplifies the noise.
+/// The largest size must be at least this many times as large as the smallest one. Otherwise the
+/// latency, which is the intercept of the line, would be an extrapolation that amplifies the noise.
 constexpr double kWideRange = 8;
 
 using graph::CollectiveKind;
 
 /// A sustained time above this multiple of the isolated one is not used; see expected_time().
 constexpr double kPlausibleSustained = 1.1;
-/// Limit of an extrapolated time in nanoseconds, so that an absurd table cannot overflow.
+/// Upper limit of an extrapolated time in nanoseconds. It prevents overflow if a table is absurd.
 constexpr double kLongest = 1e18;
 
 }  // namespace
 
 Nanos expected_time(Nanos alone, Nanos back_to_back) {
-  // An isolated transfer finds empty buffers. A sustained one starts up while the one before still
-  // runs. A transfer in a running job has neither advantage, so the longer of the two times fits
-  // it. But the sustained time is measured on few calls: if it is far above the isolated median,
-  // one slow call has spoiled it.
+  // An isolated transfer finds empty buffers. A sustained transfer starts up while the one before
+  // it still runs. A transfer in a running job has neither advantage, so the longer of the two
+  // times is used. But only few calls measure the sustained time. If it is far above the isolated
+  // median, one slow call has spoiled it.
   const bool plausible =
       back_to_back > alone &&
       static_cast<double>(back_to_back) <= kPlausibleSustained * static_cast<double>(alone);
@@ -60,8 +60,8 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
     seen[{c.kind, c.ranks}].emplace_back(static_cast<double>(c.bytes), static_cast<double>(time));
   }
   for (auto& [key, points] : seen) {
-    // Transfers of equal size become one point, their median. Medians ignore single calls that
-    // something else held up.
+    // Transfers of equal size become one point: their median. A median ignores single calls that
+    // something else delayed.
     std::map<double, std::vector<double>> by_size;
     for (const auto& [bytes, time] : points) by_size[bytes].push_back(time);
     std::vector<std::pair<double, double>> curve;
@@ -75,8 +75,8 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
     }
     if (!slopes.empty()) line.ns_per_byte = std::max(0.0, median(slopes));
     if (line.ns_per_byte == 0 || curve.back().first < kWideRange * curve.front().first) {
-      // Sizes that are too similar do not reveal the latency. Then the whole time counts as
-      // bandwidth, which is what dominates a large message.
+      // If the sizes are too similar, they do not show the latency. Then the whole time counts as
+      // bandwidth, which is most of the time of a large message.
       double bytes = 0, time = 0;
       for (const auto& [size, taken] : curve) bytes += size, time += taken;
       line.ns_per_byte = time / bytes;

@@ -19,8 +19,8 @@ using graph::CollectiveKind;
 
 constexpr double kMostMicros = 1e12;
 constexpr std::int64_t kMostRanks = 1 << 24;
-/// Bytes that is_links() looks at. Everything that identifies a table stands in or before its first
-/// row.
+/// The number of bytes that is_links() reads. Everything that identifies a table is within its
+/// first row or before it.
 constexpr std::size_t kHead = 4096;
 
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kCollectives = {{
@@ -41,7 +41,8 @@ tl::unexpected<Error> bad_table(const std::string& name, const std::string& what
               name);
 }
 
-/// The field `name`, given in microseconds, as nanoseconds; 0 if it is missing or not plausible.
+/// Returns the field `name` in nanoseconds; the file has microseconds. Returns 0 if the field is
+/// missing or not plausible.
 Nanos optional_time(const JsonValue& row, std::string_view name) {
   const JsonValue* value = row.find(name);
   const double time = value ? value->as_double().value_or(0) : 0;
@@ -69,11 +70,13 @@ Result<std::vector<LinkRow>> parse_rows(const JsonValue& table, const std::strin
     if (const JsonValue* calls = item.find("calls")) {
       row.calls = std::max<std::int64_t>(0, calls->as_int().value_or(0));
     }
-    // Not in the file: it follows from the other two, so an edited table cannot contradict itself.
+    // The file does not have this field. It is computed from the two others, so an edited table
+    // cannot contradict itself.
     row.time = expected_time(row.alone, row.back_to_back);
     parsed.push_back(row);
   }
-  // LinkTable::time() searches by size, and tables written by hand may be in any order.
+  // LinkTable::time() needs rows that are sorted by size. Tables written by hand may have any
+  // order.
   std::sort(parsed.begin(), parsed.end(),
             [](const LinkRow& a, const LinkRow& b) { return a.bytes < b.bytes; });
   return parsed;
@@ -136,7 +139,7 @@ void write_time(JsonWriter& json, std::string_view name, Nanos time) {
   if (time > 0) json.field(name, static_cast<double>(time) / 1e3);
 }
 
-/// Writes each row on a line of its own, so that people can read the table.
+/// Writes each row on a separate line, so that people can read the table.
 void write_rows(JsonWriter& json, const std::vector<LinkRow>& rows) {
   json.key("rows").begin_array();
   for (const LinkRow& row : rows) {

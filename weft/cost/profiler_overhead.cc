@@ -12,20 +12,21 @@ namespace {
 
 using trace::EventKind;
 
-/// The cost of an event is this many times the lower quartile of the wrappers' own times. Mean of
-/// 21 comparisons of profiled and unprofiled host-bound steps (docs/design/prediction.md).
+/// The cost of an event is this many times the lower quartile of the wrappers' own times. The
+/// factor is the mean of 21 comparisons of host-bound steps with and without profiler
+/// (docs/design/prediction.md).
 constexpr double kCostPerWrapperTime = 1.56;
 /// The cost of an event if the trace has fewer than kEnoughWrappers wrappers.
 constexpr Nanos kUsualCost = 2'600;
-/// Upper limit of the estimate. If the profiler also records Python stacks, ops become so slow that
-/// the wrappers' own time is more than the cost of recording.
+/// Upper limit of the estimate. If the profiler also records Python stacks, ops become very slow.
+/// Then the wrappers' own time is more than the cost of recording.
 constexpr Nanos kHighestCost = 3 * kUsualCost;
 constexpr std::size_t kEnoughWrappers = 30;
-/// Share of the recorded time of an op and the work before it that always stays.
+/// At least this share of the recorded time of an op and of the work before it stays.
 constexpr double kKeptAtLeast = 0.25;
-/// Without profiler: the gap between a kernel and the next one that is already queued.
+/// The gap without profiler between a kernel and the next one, if that one is already queued.
 constexpr Nanos kKernelGap = 1 * kMicrosecond;
-/// The profiler's time stamps lengthen that gap, but not beyond this. A longer gap has another
+/// The profiler's time stamps make that gap longer, but at most this long. A longer gap has another
 /// cause and stays.
 constexpr Nanos kLongestStampedGap = 50 * kMicrosecond;
 
@@ -60,7 +61,8 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
     wrapper_time.push_back(e.duration[i] - e.duration[child]);
   }
   if (wrapper_time.size() < kEnoughWrappers) return kUsualCost;
-  // The lower quartile: some wrappers do real work, so the upper times say nothing about recording.
+  // Use the lower quartile, because some wrappers do real work. Their times say nothing about
+  // recording.
   const Nanos quartile = quantile(wrapper_time, 0.25);
   const Nanos cost = std::llround(kCostPerWrapperTime * static_cast<double>(quartile));
   return std::min(cost, kHighestCost);
@@ -91,8 +93,8 @@ void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per
     }
     if (ops.host_events[op] == 0 || rank < 0) continue;
     if (static_cast<std::size_t>(rank) >= per_event.size()) continue;
-    // Host work before the op is the longest delay of its in-edges. A kHostSync edge is a wait for
-    // the device, not host work.
+    // The host work before the op is the longest delay of its in-edges. kHostSync edges do not
+    // count, because they are waits for the device.
     graph::Edge* before = nullptr;
     for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       graph::Edge& edge = graph.edges[e];

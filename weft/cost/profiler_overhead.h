@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiler slows the host down: recording one event costs a microsecond or more. A prediction
-// is about the job without profiler, so this cost is estimated from the recording and removed.
+// The profiler slows the host: recording one event takes a microsecond or more. A prediction is
+// about the job without profiler. So this file estimates the cost from the recording and removes
+// it.
 #pragma once
 
 #include "weft/base/units.h"
@@ -9,26 +10,27 @@
 
 namespace weft::cost {
 
-/// The host time that recording one host event (framework op, annotation, runtime call) cost on
-/// this rank. It is estimated from wrapper ops, which do nothing but call one other op: nearly all
-/// of a wrapper's own time is the recording of the inner op. If the trace has too few wrappers, the
-/// result is a usual value.
+/// How much host time it cost on this rank to record one host event (framework op, annotation or
+/// runtime call). This is estimated from wrapper ops, which do nothing but call one other op. So
+/// nearly all of a wrapper's own time goes into recording the inner op. If the trace has too few
+/// wrappers, the result is a usual value.
 Nanos overhead_per_event(const trace::RankTrace& trace);
 
-/// The same for all ranks of a run, by rank number.
+/// The result of overhead_per_event() for every rank of a run; the index is the rank number.
 std::vector<Nanos> overhead_by_rank(const trace::Run& run);
 
-/// Removes the overhead from every host op of `graph`: first from the host work before the op, then
-/// from the op itself. `per_event` is by rank number. At least a quarter of the recorded time
-/// stays, because the estimate is an average and recording single ops cost less. Gaps between
-/// kernels that were already queued shrink to the gap of a stream without the profiler's time
-/// stamps.
+/// Removes the cost of recording from every host op of `graph`. It shortens first the host work
+/// before the op, and then the op itself. `per_event[rank]` is the cost of one event. At least a
+/// quarter of the recorded time stays: the estimate is an average, and some ops cost less to
+/// record. This function also shortens gaps on streams. The profiler's time stamps lengthen the gap
+/// between a kernel and the next one if that one is already queued. Such gaps get their usual
+/// length without profiler.
 void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per_event);
 
-/// For a job without communication. Communication takes processor time (sockets, proxy threads)
-/// and thereby slows down host work that runs at the same time. Sets each piece of host work to the
-/// time that it takes undisturbed, judged by the same piece of work in all recorded steps and on
-/// all ranks that run the same program.
+/// Estimates host work in a job without communication. Communication uses processor time (sockets,
+/// proxy threads), which slows the host work that runs at the same time. This function sets each
+/// piece of host work to the time that it takes undisturbed. To find that time, it compares the
+/// same piece of work in all recorded steps and on all ranks that run the same program.
 void remove_host_disturbances(graph::Graph& graph);
 
 }  // namespace weft::cost

@@ -20,8 +20,8 @@ std::vector<std::size_t> complete_steps(const predict::StepTimes& steps) {
 
 std::vector<RankCauses> find_causes(const predict::Job& job, const Times& times,
                                     const predict::StepTimes& steps) {
-  // One window per rank and step, rank by rank. The split keeps this order, so the results of rank
-  // r are a slice of it.
+  // There is one window per rank and step, sorted by rank. The results have the same order, so the
+  // results of rank r are a contiguous part of them.
   const std::vector<std::size_t> complete = complete_steps(steps);
   std::vector<sim::Window> windows;
   for (std::size_t r = 0; r < steps.ranks.size(); ++r) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank spends its time on, step by step.
+// What each rank spends its time on in each step.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ struct Times {
   std::span<const Nanos> ends;
 };
 
-/// One entry per rank, in the order of `steps.ranks`. A step lasts from the end of the step before
-/// to its own end.
+/// Returns one entry per rank, in the order of `steps.ranks`. A step lasts from the end of the step
+/// before to its own end.
 std::vector<RankCauses> find_causes(const predict::Job& job, const Times& times,
                                     const predict::StepTimes& steps);
 
-/// The complete steps, which are those that every rank has, as indices into steps.steps.
+/// Returns the complete steps as indices into steps.steps. A step is complete if every rank has it.
 std::vector<std::size_t> complete_steps(const predict::StepTimes& steps);
 
 }  // namespace weft::diagnose

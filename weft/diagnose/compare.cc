@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two recorded runs are compared by sums: work_of() adds up, for each run, the time of every kind
-// of work in complete steps, and compare_ops() divides by the number of (rank, step) pairs. So runs
-// of different numbers of ranks or steps can be compared. The other overloads reduce their inputs
-// to two predictions.
+// Two recorded runs are compared by sums. work_of() adds up, for each run, the time of every kind
+// of work in complete steps. compare_ops() divides these sums by the number of (rank, step) pairs.
+// So runs with different numbers of ranks or steps can be compared. The other overloads of
+// compare() turn their inputs into two predictions.
 #include "weft/diagnose/compare.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using graph::kNoId;
 using graph::OpId;
 using graph::OpKind;
 
-/// Total time and count of one kind of work, over all ranks and complete steps.
+/// The total time and the count of one kind of work, over all ranks and complete steps.
 struct Work {
   Nanos time = 0;
   std::int64_t count = 0;
@@ -33,14 +33,15 @@ std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagno
   for (OpId op = 0; op < graph.size(); ++op) {
     if (!steps.contains(graph.ops.step[op])) continue;
     const OpKind kind = graph.ops.kind[op];
-    // An arrival only marks a moment, and a kSync op is a host that waits: neither is work.
+    // Arrivals and kSync ops are not work: an arrival only marks a moment, and in a kSync op the
+    // host waits.
     if (kind == OpKind::kArrive || kind == OpKind::kSync) continue;
     std::int64_t ranks = 1;
     WorkKey key{graph::kind_name(kind), graph.name(op)};
     const std::uint32_t c = graph.ops.collective[op];
     if (kind == OpKind::kTransfer && c != kNoId) {
-      // The transfer of a collective counts once for each of its members, under the name of the
-      // collective rather than that of the op.
+      // The transfer of a collective counts once for each of its members. It counts under the name
+      // of the collective, not under that of the op.
       key.second = graph::kind_name(graph.collectives[c].kind);
       ranks = static_cast<std::int64_t>(graph.collectives[c].arrivals.size());
     }
@@ -51,7 +52,7 @@ std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagno
   return works;
 }
 
-/// Standard error of the mean step of the slowest rank; 0 if it has only one step.
+/// Returns the standard error of the mean step of the slowest rank, or 0 if it has only one step.
 double standard_error(const Diagnosis& diagnosis) {
   for (const RankDiagnosis& rank : diagnosis.ranks) {
     if (rank.rank != diagnosis.slowest_rank || rank.steps.size() < 2) continue;
@@ -104,7 +105,7 @@ void compare_ops(Comparison& out, const predict::Job& before, const Diagnosis& b
   }
 }
 
-/// The step of the job without profiler, with these what-ifs.
+/// Predicts the step of the job without profiler and with these what-ifs.
 Result<predict::StepPrediction> predicted(const predict::Job& job, const CompareOptions& options,
                                           const std::vector<std::string>& questions) {
   predict::PredictOptions asked;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks have a device. On a rank without device the host's threads compute, so nothing is
-// launched late there.
+// Finds the ranks that have a device. On a rank without device, the host's threads compute, so no
+// work is launched late there.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace weft::diagnose {
 
-/// Ranks that have a stream.
+/// Returns the ranks that have a stream.
 inline std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
   for (const graph::Lane& lane : graph.lanes) {
@@ -18,8 +18,9 @@ inline std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
   return ranks;
 }
 
-/// Ranks for which the recording shows kernels or copies. A Horovod timeline shows only
-/// collectives: the time between them is compute, and advice about launches cannot shorten it.
+/// Returns the ranks for which the recording shows kernels or copies. A Horovod timeline, for
+/// example, shows only collectives. The time between them is compute, so advice about launches
+/// would not help.
 inline std::set<std::int32_t> ranks_with_device_work(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
   for (graph::OpId op = 0; op < graph.size(); ++op) {

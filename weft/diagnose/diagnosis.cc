@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// diagnose() replays the job once as recorded and takes causes and skews from that replay. The
-// critical path and the findings of an op timeline need a replay without the recorded pauses
-// (working_graph()), so they make their own.
+// diagnose() replays the job once as recorded. Causes and skews come from this replay. For an op
+// timeline, the critical path and the findings need a replay without the recorded pauses
+// (working_graph()). So they make their own replays.
 #include "weft/diagnose/diagnosis.h"
 
 #include <fmt/format.h>
@@ -45,15 +45,16 @@ void name_slowest(Diagnosis& diagnosis) {
     diagnosis.step = rank.step;
     diagnosis.slowest_rank = rank.rank;
   }
-  // Ranks that wait for each other have nearly equal steps, so the longest step says little about
-  // who is late; the critical path does.
+  // Ranks that wait for each other have nearly equal steps, so the longest step does not show which
+  // rank is late. The critical path shows it.
   const std::int32_t late = diagnosis.path.main_rank();
   diagnosis.late_rank = late >= 0 ? late : diagnosis.slowest_rank;
 }
 
-/// The finding that the verdict mentions: the one with the largest gain, or one with nearly the
-/// same gain that names a rank or a cause and so tells the user more about what to do. Not the
-/// profiler: without recording, its cost is gone anyway.
+/// Returns the finding that the verdict mentions. This is the finding with the largest gain, with
+/// two exceptions. If another finding has nearly the same gain and names a rank or a cause, it is
+/// preferred, because it tells the user more about what to do. The profiler's cost is never
+/// mentioned, because it does not exist without recording.
 const Finding* headline_of(const std::vector<Finding>& findings) {
   const Finding* first = nullptr;
   for (const Finding& finding : findings) {
@@ -68,7 +69,8 @@ const Finding* headline_of(const std::vector<Finding>& findings) {
   return first;
 }
 
-/// One sentence: the step, the rank that decides it, its three main causes, and the main finding.
+/// Writes one sentence: the step, the rank that decides it, the rank's three main causes, and the
+/// main finding.
 std::string verdict_of(const Diagnosis& diagnosis) {
   const auto late =
       std::find_if(diagnosis.ranks.begin(), diagnosis.ranks.end(),

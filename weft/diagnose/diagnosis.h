@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results of `weft diagnose` about a recorded job in one value. The command prints it and the
-// report draws it; the command and the Python package share its JSON. It describes the job as
-// recorded, including the profiler's effects. `weft replay` predicts the job without profiler.
+// One value that holds all results of `weft diagnose` about a recorded job. The command prints it
+// and the report draws it. The command and the Python package write the same JSON for it. It
+// describes the job as recorded, including the effects of the profiler. `weft replay` predicts the
+// job without profiler.
 #pragma once
 
 #include <optional>
@@ -34,8 +35,8 @@ struct Diagnosis {
   std::vector<std::int64_t> steps;  ///< numbers of the complete steps
   Nanos step = 0;                   ///< mean step of the slowest rank
   std::int32_t slowest_rank = -1;   ///< the rank with that step
-  /// The rank that the others wait for: the one with most of the critical path. Its own step may be
-  /// shorter than the steps of the ranks that wait for it.
+  /// The rank that the others wait for. It is the rank with the largest part of the critical path.
+  /// Its own step may be shorter than the steps of the ranks that wait for it.
   std::int32_t late_rank = -1;
   std::vector<RankDiagnosis> ranks;
   CriticalPath path;
@@ -45,21 +46,24 @@ struct Diagnosis {
   std::string verdict;                             ///< one sentence
 };
 
-/// An Error (kUsage) if no step was recorded on all ranks.
+/// Diagnoses a job. An Error (kUsage) if no step was recorded on all ranks.
 Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options = {});
 
-/// Schema: docs/reference/cli.md. `inputs` are the command-line words that name the run: its paths,
-/// and "--run", "2" if the user chose one of several runs.
+/// Writes a diagnosis as JSON. docs/reference/cli.md describes the fields. `inputs` are the words
+/// of the command line that name the run: its paths, and "--run", "2" if the user chose one of
+/// several runs.
 std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, const Diagnostics& diagnostics);
 
-/// The command that shows a finding: "weft diagnose INPUT... --finding 2" (counted from 1).
+/// Returns the command that shows a finding: "weft diagnose INPUT... --finding 2". Findings are
+/// counted from 1.
 std::string show_command(const std::vector<std::string>& inputs, std::size_t finding);
 
-/// `text` as one word of a shell command, quoted if necessary.
+/// Returns `text` as one word of a shell command, in quotes if necessary.
 std::string shell_word(const std::string& text);
 
-/// The cause as it reads in a sentence: "exposed transfer", "waiting for other ranks".
+/// Returns the name of a cause for use in a sentence: "exposed transfer", "waiting for other
+/// ranks".
 const char* cause_words(Cause cause);
 
 }  // namespace weft::diagnose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of findings. This is the only list of them: code compares enumerators, and results show
-// the id. The texts are in finding_text.cc.
+// The kinds of findings. No other file lists them. Code compares the enumerators, and results show
+// the ids. finding_text.cc has the texts.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ enum class FindingKind : std::uint8_t {
 
 struct FindingKindInfo {
   FindingKind kind;
-  const char* id;           ///< stable: the value of "kind" in JSON, and what users filter on
-  const char* title;        ///< what is removed; findings with numbers in their title extend it
+  const char* id;     ///< never changes: it is the value of "kind" in JSON, and users filter by it
+  const char* title;  ///< what is removed; if the title has numbers in it, this is its beginning
   const char* description;  ///< one line, for `weft list findings`
 };
 
-/// All kinds, in the order of the enumerators.
+/// Returns all kinds, in the order of the enumerators.
 std::span<const FindingKindInfo> finding_kinds();
-/// The registry entry of a kind.
+/// Returns the texts of a kind.
 const FindingKindInfo& info_of(FindingKind kind);
 
 }  // namespace weft::diagnose

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of finding kinds and the texts of findings. describe() takes the title from the
-// registry and then calls the function of the kind, which adds the rest. Texts whose wording
-// depends on numbers get these from Suspect::facts.
+// The list of finding kinds and the texts of findings. describe() takes the title from the list and
+// then calls the function of the kind, which adds the other texts. Some texts depend on numbers.
+// They get the numbers from Suspect::facts.
 #include "weft/diagnose/finding_text.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ constexpr std::array<FindingKindInfo, 13> kKinds = {{
      "the cost of recording, which a job without profiler does not have"},
 }};
 
-/// info_of() uses the enumerator as an index.
+/// True if kKinds has the order of the enumerators: info_of() uses the enumerator as an index.
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     if (static_cast<std::size_t>(kKinds[i].kind) != i) return false;
@@ -53,9 +53,9 @@ static_assert(in_order());
 double ms(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 std::string explains(double share) {
-  // The share may exceed 1: an op that is faster than its peers has an ideal time above its
-  // recorded one. Giving ideal times to all ranks makes such ops longer; giving them to this rank
-  // does not.
+  // The share may exceed 1. An op that is faster than its peers has an ideal time above its
+  // recorded one, so ideal times make it longer. If all ranks get ideal times, this includes such
+  // ops on other ranks. If only this rank gets them, it does not.
   if (share > 0.995) return "it explains all of what stragglers cost";
   return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
 }
@@ -235,10 +235,10 @@ void describe_profiler(const Suspect&, FindingText& text) {
       "the job less, record fewer steps or leave out shapes and stacks";
 }
 
-/// Fills all fields of the text that the kind has; `title` holds the one of the registry.
+/// Fills the fields of the text that the kind has. `title` already holds the title from the list.
 using Describe = void (*)(const Suspect&, FindingText&);
 
-/// In the order of the enumerators.
+/// The functions, in the order of the enumerators.
 constexpr std::array<Describe, kKinds.size()> kDescribe = {
     describe_straggler,
     describe_imbalance,

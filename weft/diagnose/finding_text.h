@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a finding says to the user. Detection (suspects.h) only collects data; the words
-// are all here, so that they can be read and changed in one place.
+// Everything that a finding says to the user. The functions of suspects.h only collect data. All
+// the words are here, so that they can be read and changed in one place.
 #pragma once
 
 #include <string>

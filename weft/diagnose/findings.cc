@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of suspects.h propose removals. Each removal is then replayed, which gives its
-// gain, and located (rank, step, lane). Suspects with a gain that is too small are dropped, and so
-// are those that only repeat what a more specific finding says.
+// The functions of suspects.h propose removals. Each removal is replayed, which gives its gain.
+// Then its place is found (rank, step, lane). Suspects with too small a gain are dropped. So are
+// suspects that only repeat what a more specific finding says.
 #include "weft/diagnose/findings.h"
 
 #include <algorithm>
@@ -13,8 +13,9 @@
 namespace weft::diagnose {
 namespace {
 
-/// The mean step after the removal. `replay` is of the whole graph and has run. Copying it is much
-/// cheaper than building a new graph, which is only necessary if edges are removed.
+/// Returns the mean step after the removal. `replay` is a replay of the whole graph whose run() has
+/// been called. Copying it is much cheaper than building a new graph. A new graph is necessary only
+/// if edges are removed.
 Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   if (!removal.edges.empty()) {
     const graph::Graph changed = without(replay.graph(), removal);
@@ -29,7 +30,7 @@ Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   return mean_step(predict::replayed_steps(again));
 }
 
-/// The suspect with its texts. Its gain and its place are still unknown.
+/// Makes a finding of the suspect and its texts. The gain and the place are filled in later.
 Finding to_finding(Suspect suspect) {
   FindingText text = describe(suspect);
   Finding finding;
@@ -44,8 +45,8 @@ Finding to_finding(Suspect suspect) {
   return finding;
 }
 
-/// Drops the finding "imbalance" if a straggler or stalls of host threads, which name the cause,
-/// give at least 90 % of its gain.
+/// Findings about a straggler or about stalls of host threads name a cause; the finding "imbalance"
+/// does not. Drops "imbalance" if one of the others has at least 90 % of its gain.
 void drop_explained(std::vector<Finding>& findings) {
   Nanos explained = 0;
   for (const Finding& f : findings) {
@@ -94,7 +95,7 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
   const auto least = static_cast<Nanos>(options.least_share * static_cast<double>(step));
   std::erase_if(findings, [&](const Finding& f) {
     // A straggler must lose at least half of the gain in its own ops. Otherwise the ideal times
-    // only made up for a delay that came from elsewhere.
+    // only compensated for a delay on other ranks.
     const bool not_its_own = f.kind == FindingKind::kStraggler && 2 * f.time < f.gain;
     return f.gain <= 0 || f.gain < least || not_its_own;
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings: what slows the step down, and by how much. A finding is something that could be removed
-// from the job. Its gain is found by removing it from the graph and replaying, never by adding up
-// its time.
+// Findings: what makes the step slow, and by how much. A finding is something that could be removed
+// from the job. To find its gain, it is removed from the graph and the graph is replayed. The gain
+// is never a sum of durations.
 #pragma once
 
 #include <cstdint>
@@ -17,37 +17,42 @@
 
 namespace weft::diagnose {
 
-constexpr std::size_t kFindingOps = 20;  ///< most ops that a finding lists
+constexpr std::size_t kFindingOps = 20;  ///< a finding lists at most this many ops
 
 struct Finding {
   FindingKind kind = FindingKind::kStraggler;
-  std::string title;                ///< what is removed: "the delay of rank 2", "memory copies"
-  std::string what;                 ///< one sentence with numbers, but without the gain
-  std::int32_t rank = -1;           ///< the rank on which it takes most time; -1: none
-  std::int64_t step = -1;           ///< the step in which it takes most time on `rank`; -1: none
-  std::string lane;                 ///< likewise: "stream 7", "thread 12"; empty: none
-  std::vector<std::int32_t> ranks;  ///< all ranks it concerns
-  Nanos gain = 0;                   ///< how much shorter the mean step of the slowest rank would be
-  Nanos time = 0;                   ///< time it takes on `rank`, mean per step, hidden or not
-  std::int64_t count = 0;           ///< number of ops it consists of, on all ranks
-  /// The ops that it takes most time from, with that time; largest first, at most kFindingOps.
+  std::string title;       ///< what is removed: "the delay of rank 2", "memory copies"
+  std::string what;        ///< one sentence with numbers, but without the gain
+  std::int32_t rank = -1;  ///< the rank on which the finding takes most time; -1: none
+  std::int64_t step = -1;  ///< the step in which the finding takes most time on `rank`; -1: none
+  /// The lane on which the finding takes most time: "stream 7", "thread 12"; empty: none.
+  std::string lane;
+  std::vector<std::int32_t> ranks;  ///< all ranks that the finding concerns
+  /// How much shorter the mean step of the slowest rank would be without the finding.
+  Nanos gain = 0;
+  /// The finding's time on `rank`, mean per step; includes time that other work hides.
+  Nanos time = 0;
+  std::int64_t count = 0;  ///< number of ops of the finding, on all ranks
+  /// The ops that lose most time through the removal, each with the time that it loses. Largest
+  /// first, at most kFindingOps.
   std::vector<std::pair<graph::OpId, Nanos>> ops;
-  std::string advice;   ///< what the user can do about it
-  std::string what_if;  ///< the what-if of `weft replay` that comes closest; may be empty
+  std::string advice;  ///< what the user can do about it
+  /// The what-if of `weft replay` that is most like the removal; may be empty.
+  std::string what_if;
   Removal removal;
 };
 
 struct FindingOptions {
-  double least_share = 0.005;  ///< findings whose gain is below this share of the step are dropped
+  double least_share = 0.005;  ///< a finding is dropped if its gain is below this share of the step
 };
 
-/// The mean over the complete steps of the rank for which this mean is longest; 0 if there are
-/// none.
+/// Returns the mean over the complete steps of the slowest rank, which is the rank with the longest
+/// mean. Returns 0 if there are no complete steps.
 Nanos mean_step(const predict::StepTimes& steps);
 
-/// Sorted by gain, largest first. `stragglers`: the analysis of the same job, or nullptr if the job
-/// has only one rank. Replays the job once per suspect, in parallel; the result does not depend on
-/// the number of threads.
+/// Returns the findings, largest gain first. `stragglers` is the analysis of the same job, or
+/// nullptr if the job has only one rank. Replays the job once per suspect, in parallel. The result
+/// does not depend on the number of threads.
 std::vector<Finding> find_findings(const predict::Job& job, const sim::StragglerReport* stragglers,
                                    const FindingOptions& options);
 

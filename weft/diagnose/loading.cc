@@ -5,7 +5,7 @@
 
 namespace weft::diagnose {
 
-// The names that frameworks give to the fetching of a batch: "enumerate(DataLoader)#...__next__" in
+// The names that frameworks use when they fetch a batch: "enumerate(DataLoader)#...__next__" in
 // PyTorch, "IteratorGetNext" in TensorFlow, "dataloader" or "data_loading" in MXNet and others.
 bool names_loading(std::string_view name) {
   for (const std::string_view part :
@@ -18,7 +18,7 @@ bool names_loading(std::string_view name) {
 std::vector<sim::Window> loading_windows(const predict::Job& job) {
   std::vector<sim::Window> loading;
   for (const trace::RankTrace& trace : job.run.ranks) {
-    // Each name is looked at once: a trace has millions of events but few names.
+    // Examine each name only once: a trace has millions of events but few names.
     std::vector<bool> loads(trace.names.size());
     for (NameId name = 0; name < loads.size(); ++name) {
       loads[name] = names_loading(trace.names.text(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When hosts fetched batches, judged by the names of host ops and annotations.
+// Finds the times at which hosts fetched batches. The names of host ops and annotations show this.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,21 @@ namespace weft::diagnose {
 /// True if an annotation or host op of this name fetches a batch.
 bool names_loading(std::string_view name);
 
-/// The intervals in which hosts fetched batches, on the clock of the job's graph. Not merged.
+/// Returns the intervals in which hosts fetched batches, on the clock of the job's graph. They may
+/// overlap.
 std::vector<sim::Window> loading_windows(const predict::Job& job);
 
-/// The same, prepared for lookups.
+/// The result of loading_windows(), prepared for fast lookups.
 class LoadingTimes {
  public:
   explicit LoadingTimes(const predict::Job& job);
 
-  /// How much of the time from `begin` to `end` the rank spent fetching batches.
+  /// Returns how much of the time from `begin` to `end` the rank spent fetching batches.
   Nanos overlap(std::int32_t rank, Nanos begin, Nanos end) const;
 
  private:
-  std::map<std::int32_t, std::vector<sim::Window>> by_rank_;  ///< merged, by time
+  /// One list per rank, sorted by time; joined where windows overlapped.
+  std::map<std::int32_t, std::vector<sim::Window>> by_rank_;
 };
 
 }  // namespace weft::diagnose

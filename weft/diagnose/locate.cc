@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds where a removal takes most time. A removal lists ops and edges, but users think in ranks,
-// steps and streams: time_taken() attributes the removed time to ops, Tally adds it up by rank, by
-// step and by lane, and the maxima are reported.
+// steps and streams. time_taken() computes how much time each op loses. Tally adds this up by rank,
+// by step and by lane. The largest sums are reported.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,9 +16,9 @@ using graph::Graph;
 using graph::kNoId;
 using graph::OpId;
 
-/// Sums of removed time: by rank, by step of a rank, and by lane of a rank.
+/// Sums of removed time: by rank, by (rank, step), and by (rank, lane).
 struct Tally {
-  /// The time of an op counts for its rank, that of a transfer for every rank that takes part.
+  /// Adds time of an op to its rank. Adds time of a transfer to every rank that takes part in it.
   void add(const Graph& graph, OpId op, Nanos time) {
     const std::uint32_t c = graph.ops.collective[op];
     if (graph.rank(op) >= 0 || c == kNoId) return add_at(graph, op, op, time);
@@ -38,8 +38,8 @@ struct Tally {
   }
 };
 
-/// Among the keys of `rank`, the second part of the key with the most time; `missing` if there are
-/// none.
+/// The keys are pairs whose first part is a rank. Among the keys of `rank`, returns the second part
+/// of the key with the most time. Returns `missing` if there are none.
 template <class Second>
 Second most_of(const std::map<std::pair<std::int32_t, Second>, Nanos>& times, std::int32_t rank,
                Second missing) {
@@ -52,7 +52,8 @@ Second most_of(const std::map<std::pair<std::int32_t, Second>, Nanos>& times, st
   return missing;
 }
 
-/// How long the op waited for this edge alone, after the sources of all other edges had ended.
+/// Returns how long the op waited only for this edge, after the sources of all its other edges had
+/// ended.
 Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
   const Graph& graph = replay.graph();
   Nanos others = 0;
@@ -62,8 +63,9 @@ Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
   return replay.start(op) - others;
 }
 
-/// The time that the removal takes from each op and from the gaps before it. Only ops of complete
-/// steps count, because only these steps make the gain. If no op lies in them, all ops count.
+/// Returns the time that each op loses through the removal, including the gaps before the op. Only
+/// ops of complete steps count, because only these steps decide the gain. If the removal has no op
+/// in them, all ops count.
 std::vector<std::pair<OpId, Nanos>> time_taken(const Evidence& evidence, const Removal& removal) {
   const Graph& graph = evidence.graph;
   std::map<OpId, Nanos> times;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim::critical_path() gives the chain of ops. Here each link of the chain becomes up to two
-// pieces, the gap before the op and the op, and each piece gets a rank and a cause. Pieces before
-// the first complete step are cut off.
+// sim::critical_path() gives the chain of ops. This file turns each op of the chain into up to two
+// pieces: the gap before the op, and the op. Each piece gets a rank and a cause. Pieces before the
+// first complete step are cut off.
 #include "weft/diagnose/path.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// The rank that an op on the path belongs to. A transfer belongs to the rank that arrived last.
+/// Returns the rank of an op on the path. For a transfer, this is the rank that arrived last.
 std::int32_t owner(const sim::Replay& replay, OpId op) {
   const Graph& graph = replay.graph();
   if (graph.rank(op) >= 0 || graph.ops.collective[op] == kNoId) return graph.rank(op);
@@ -52,9 +52,9 @@ Cause cause_of_op(const Graph& graph, OpId op, bool on_device) {
   }
 }
 
-/// A gap on a host lane is host work that was not recorded as an op. A gap between a launch and its
-/// kernel counts for the host, too. For a gap on a stream, or on a rank without device, no cause is
-/// known.
+/// Returns the cause of a gap. A gap on a host lane is host work that was not recorded as an op. A
+/// gap between a launch and its kernel counts for the host, too. The cause of a gap on a stream, or
+/// on a rank without device, is not known.
 Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge, bool on_device) {
   if (!on_device) return Cause::kIdle;
   if (edge == EdgeKind::kLaunch) return Cause::kHostLaunch;

@@ -15,8 +15,8 @@ graph::Graph without(const graph::Graph& graph, const Removal& removal) {
   for (const auto& [op, duration] : removal.durations) out.ops.duration[op] = duration;
   for (const auto& [edge, delay] : removal.delays) out.edges[edge].delay = delay;
   if (removal.edges.empty()) return out;
-  // Edges are grouped by destination, so they can be compacted in place, group by group. Removing
-  // edges keeps ids a topological order.
+  // Edges are grouped by destination, so they can be removed in place, one group after the other.
+  // Ids stay a topological order when edges are removed.
   std::vector<bool> gone(graph.edges.size());
   for (const graph::EdgeId edge : removal.edges) gone[edge] = true;
   std::size_t kept = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A removal takes something out of a job: an edit of the graph that leaves everything else as it
-// was. It is plain data, so any simulator can check the gain of a removal.
+// A removal takes something out of a job. It is a list of changes to the graph; everything else
+// stays as it was. It is plain data, so any simulator can check the gain of a removal.
 #pragma once
 
 #include <utility>
@@ -10,8 +10,9 @@
 
 namespace weft::diagnose {
 
-/// The graph that removals apply to. This is the graph of the job; for an op timeline without its
-/// delays, because these are mostly waits for other ranks and must shrink when those get faster.
+/// Returns the graph to which removals apply. This is the graph of the job. For an op timeline, all
+/// its delays are set to 0: they are mostly waits for other ranks, and must shrink when those ranks
+/// become faster.
 graph::Graph working_graph(const predict::Job& job);
 
 struct Removal {
@@ -22,7 +23,8 @@ struct Removal {
   bool empty() const { return durations.empty() && delays.empty() && edges.empty(); }
 };
 
-/// The graph after the removal. Ids of ops stay the same; ids of edges change if edges are deleted.
+/// Returns the graph after the removal. Ids of ops stay the same. Ids of edges change if edges are
+/// deleted.
 graph::Graph without(const graph::Graph& graph, const Removal& removal);
 
 }  // namespace weft::diagnose

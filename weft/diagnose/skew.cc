@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arrival ends when its rank is ready, and the transfer starts when all ranks are. So skew is
-// the time between the first end of an arrival and the start of the transfer. With only one
-// recorded member nothing can be said, so such collectives are left out.
+// An arrival ends when its rank is ready. The transfer starts when all ranks are ready. So the skew
+// is the time between the first end of an arrival and the start of the transfer. With only one
+// recorded member the skew is unknown, so such collectives are left out.
 #include "weft/diagnose/skew.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ std::vector<CollectiveSkew> find_skews(const predict::Job& job, const Times& tim
     for (const graph::OpId arrival : collective.arrivals) {
       const Nanos arrived = times.ends[arrival];
       skew.ranks.push_back(graph.rank(arrival));
-      skew.late_by.push_back(arrived);  // becomes a difference below, once the first is known
+      // becomes a difference below, when the first arrival is known
+      skew.late_by.push_back(arrived);
       skew.first_arrival = std::min(skew.first_arrival, arrived);
       if (arrived <= latest) continue;
       latest = arrived;
@@ -45,7 +46,7 @@ std::vector<Lateness> lateness_by_rank(const std::vector<CollectiveSkew>& skews)
   std::map<std::int32_t, Lateness> by_rank;
   for (const CollectiveSkew& skew : skews) {
     for (const std::int32_t rank : skew.ranks) ++by_rank[rank].collectives;
-    if (skew.skew() <= 0) continue;  // all arrived at once: nobody was last
+    if (skew.skew() <= 0) continue;  // all ranks arrived at the same time: none was last
     Lateness& last = by_rank[skew.last_rank];
     ++last.last;
     last.made_wait += skew.skew();

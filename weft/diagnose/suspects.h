@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detection: functions that look for what could be removed from a job. They return data only; what
-// a finding says about it is written in finding_text.cc.
+// Looks for suspects: things that could be removed from a job. The functions here return data only.
+// finding_text.cc writes what a finding says about this data.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +19,31 @@ namespace weft::diagnose {
 struct Evidence {
   const predict::Job& job;
   const graph::Graph& graph;               ///< working_graph(job)
-  const sim::Replay& replay;               ///< a replay of `graph` that has run
+  const sim::Replay& replay;               ///< a replay of `graph` whose run() has been called
   const predict::StepTimes& steps;         ///< the steps of that replay
   const sim::StragglerReport* stragglers;  ///< nullptr if there is only one rank
 };
 
 struct StragglerFacts {
-  std::int32_t stage = -1;  ///< -1: the straggler is a rank, or several ranks together
-  double share = 0;         ///< of what stragglers cost; unused for several ranks
+  std::int32_t stage = -1;  ///< -1 if the straggler is one rank or several ranks together
+  double share = 0;         ///< its share of what stragglers cost; unused for several ranks
 };
 struct ImbalanceFacts {
   double slowdown = 1;  ///< recorded step / step with ideal times
 };
 struct HostStallFacts {
-  std::size_t stalls = 0;  ///< on all ranks that have many of them
-  Nanos median = 0;        ///< length of a stall
+  std::size_t stalls = 0;  ///< number of stalls on all ranks that have many stalls
+  Nanos median = 0;        ///< median length of a stall
 };
 struct SlowStepFacts {
-  std::int64_t step = -1;  ///< number, as the framework counts
+  std::int64_t step = -1;  ///< step number in the framework's count
   Nanos length = 0;
-  Nanos median = 0;  ///< over all complete steps
+  Nanos median = 0;  ///< median length of all complete steps
 };
 struct CommunicationFacts {
-  std::size_t operations = 0;  ///< collectives and messages
-  std::size_t groups = 0;      ///< different (kind, process group, number of ranks)
-  /// The kind of the group with the longest transfers; nullopt without groups.
+  std::size_t operations = 0;  ///< number of collectives and messages
+  std::size_t groups = 0;  ///< number of different groups (kind, process group, number of ranks)
+  /// The kind of the group whose transfers take most time. nullopt if there are no groups.
   std::optional<trace::CollectiveKind> main_kind;
 };
 struct CollectiveFacts {
@@ -55,15 +55,16 @@ struct CollectiveFacts {
   bool only_of_its_kind = true;  ///< false if another group has collectives of this kind
 };
 struct SmallKernelFacts {
-  Nanos time = 0;  ///< of all small kernels on all ranks
+  Nanos time = 0;  ///< time of all small kernels on all ranks
 };
 
-/// Something that might be removed. Its gain is not known yet, and its removal may be empty.
+/// Something that could be removed. Its gain is not yet known, and its removal may be empty.
 struct Suspect {
   FindingKind kind = FindingKind::kStraggler;
   Removal removal;
-  std::vector<std::int32_t> ranks;  ///< kStraggler: the culprits, the worst first; else empty
-  /// The data that the text of this kind needs besides the removal; monostate if none.
+  /// For kStraggler: the culprits, the worst first; otherwise empty.
+  std::vector<std::int32_t> ranks;
+  /// The data besides the removal that the text of this kind needs. monostate if it needs none.
   std::variant<std::monostate, StragglerFacts, ImbalanceFacts, HostStallFacts, SlowStepFacts,
                CommunicationFacts, CollectiveFacts, SmallKernelFacts>
       facts;
@@ -82,7 +83,7 @@ std::vector<Suspect> device_work(const Evidence& evidence);
 /// Looks for kProfiler.
 std::vector<Suspect> profiler_cost(const Evidence& evidence);
 
-/// Fills, from the removal of the finding, its rank, step, lane, ranks, time, count and ops.
+/// Fills the fields rank, step, lane, ranks, time, count and ops of the finding from its removal.
 void locate(const Evidence& evidence, Finding& finding);
 
 }  // namespace weft::diagnose

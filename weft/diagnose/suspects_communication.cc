@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for exposed communication. One suspect removes the transfers of all collectives and
-// messages; if there are several groups (kind, process group, number of ranks), one more suspect
-// per group removes only its transfers.
+// messages. If there are several groups (kind, process group, number of ranks), each group is a
+// further suspect, which removes only the transfers of this group.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -21,14 +21,15 @@ using graph::OpKind;
 /// The collectives of one kind in one process group.
 struct Group {
   Removal removal;
-  Nanos time = 0;  ///< of all its transfers
+  Nanos time = 0;  ///< time of all its transfers
   std::int64_t operations = 0;
   Bytes bytes = 0;  ///< sum of the known sizes
 };
-/// By kind, name of the process group and number of ranks.
+/// The key is the kind, the name of the process group, and the number of ranks.
 using Groups = std::map<std::tuple<trace::CollectiveKind, std::string, std::int32_t>, Group>;
 
-/// Sets the durations of the transfer and of arrivals to 0. The members still wait for each other.
+/// Sets the durations of the transfer and of its arrivals to 0. The members still wait for each
+/// other.
 void remove_transfer(const Graph& graph, const graph::Collective& collective, Removal& removal) {
   const auto remove = [&](OpId op) {
     if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
@@ -49,7 +50,7 @@ Groups groups_of(const Graph& graph) {
   return groups;
 }
 
-/// All transfers, pushes and pulls.
+/// Returns the removal of all transfers, pushes and pulls.
 Removal all_transfers(const Graph& graph) {
   Removal removal;
   for (const graph::Collective& collective : graph.collectives) {
@@ -63,8 +64,8 @@ Removal all_transfers(const Graph& graph) {
   return removal;
 }
 
-/// Without any communication, kernels run at full speed. The suspects of single groups do not model
-/// that, because the slow-down of a kernel cannot be attributed to one group.
+/// Lets kernels run at full speed, as they do without any communication. The suspects of single
+/// groups do not do this, because it is unknown which group slows a kernel by how much.
 void speed_up_kernels(const Evidence& evidence, Removal& removal) {
   if (evidence.job.from_phases) return;
   const Graph& graph = evidence.graph;
@@ -78,7 +79,7 @@ void speed_up_kernels(const Evidence& evidence, Removal& removal) {
   }
 }
 
-/// One suspect per group.
+/// Returns one suspect per group.
 std::vector<Suspect> group_suspects(Groups& groups) {
   std::map<trace::CollectiveKind, std::size_t> groups_of_kind;
   for (const auto& [key, group] : groups) ++groups_of_kind[std::get<0>(key)];
@@ -105,13 +106,14 @@ std::vector<Suspect> communication(const Evidence& evidence) {
   speed_up_kernels(evidence, all.removal);
   Groups groups = groups_of(graph);
   CommunicationFacts facts{graph.collectives.size(), groups.size(), std::nullopt};
-  // The advice for all transfers is that for the group with most transfer time.
+  // The advice depends on the kind of collective. For all transfers, use the group with the most
+  // transfer time.
   const auto longest =
       std::max_element(groups.begin(), groups.end(),
                        [](const auto& a, const auto& b) { return a.second.time < b.second.time; });
   if (longest != groups.end()) facts.main_kind = std::get<0>(longest->first);
   all.facts = facts;
-  // With a single group its suspect would equal the one for all transfers.
+  // If there is only one group, its suspect would equal the suspect for all transfers.
   std::vector<Suspect> suspects;
   if (groups.size() > 1) suspects = group_suspects(groups);
   suspects.push_back(std::move(all));

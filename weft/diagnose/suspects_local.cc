@@ -21,17 +21,17 @@ using graph::OpKind;
 /// Kernels shorter than this take about as long to launch as to run.
 constexpr Nanos kSmallKernel = 10 * kMicrosecond;
 
-/// If the host waits for a copy at least this long, it waits for the copy itself. A shorter copy
-/// only reads back a number, and the host waits for the kernels before it.
+/// If the host waits at least this long for a copy, it waits for the copy itself. A shorter copy
+/// only reads back a number. Then the host really waits for the kernels before the copy.
 constexpr Nanos kLongCopy = kMillisecond;
 
-/// Removes the whole duration of the op.
+/// Adds the whole duration of the op to the removal.
 void take_op(const Graph& graph, OpId op, Removal& removal) {
   if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
 }
 
-/// Removes the delays before the op. Edges of other kinds have delays that are not idle time of the
-/// lane (wake-up times, launch latencies).
+/// Adds the delays before the op to the removal. Skips edges of other kinds, because their delays
+/// are not idle time of the lane (wake-up times, launch latencies).
 void take_delays(const Graph& graph, OpId op, Removal& removal) {
   for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
     const EdgeKind kind = graph.edges[e].kind;
@@ -62,7 +62,8 @@ std::vector<Suspect> host_work(const Evidence& evidence) {
       if (edge.delay == 0 || (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kThread)) {
         continue;
       }
-      // Only a part of a delay may be data loading. Each of the two removals takes its own part.
+      // A part of a delay may be data loading, and the rest other host work. Each of the two
+      // removals takes only its own part.
       const Nanos from = evidence.replay.end(edge.source);
       const Nanos loads = loading.overlap(lane.rank, from, from + edge.delay);
       if (loads > 0) load.delays.emplace_back(e, edge.delay - loads);
@@ -81,8 +82,8 @@ std::vector<Suspect> device_work(const Evidence& evidence) {
   Nanos small_time = 0;
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) {
-      // If the host waits for a long copy, the wait goes away with the copy. After a short copy it
-      // waits for the work before the copy, which stays.
+      // If the host waits for a long copy, the wait disappears with the copy. If it waits for a
+      // short copy, it really waits for the work before the copy, which stays.
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
         const graph::Edge& edge = graph.edges[e];
         const bool waits =

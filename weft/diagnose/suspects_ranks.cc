@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for ranks, pipeline stages and steps that take longer than others for the same work. All of
-// these suspects are removals towards ideal times (sim/stragglers.h), which are the usual times of
-// the same op on other ranks or in other steps.
+// Looks for ranks, pipeline stages and steps that take longer than others for the same work. The
+// removal of each such suspect gives its ops their ideal times (sim/stragglers.h). These are the
+// usual times of the same op on other ranks or in other steps.
 #include <algorithm>
 #include <map>
 
@@ -17,15 +17,15 @@ using graph::OpId;
 
 /// A worker or stage is reported only if it explains at least this share of what stragglers cost.
 constexpr double kLeastShare = 0.1;
-/// A worker is one of several culprits if, with all others ideal, it still costs at least this
-/// share of what stragglers cost.
+/// Several workers may be culprits together. A worker is one of them if it causes at least this
+/// share of what stragglers cost when all other workers have ideal times.
 constexpr double kAloneShare = 0.3;
-/// Host work was interrupted if it takes at least kStall longer and kStallFactor times as long as
-/// the same work usually does.
+/// Host work counts as interrupted if two things are true: it takes at least kStall longer than the
+/// same work usually does, and at least kStallFactor times as long.
 constexpr Nanos kStall = 3 * kMillisecond;
 constexpr Nanos kStallFactor = 10;
-/// A rank with fewer stalls than this does not count: they may come from the program itself
-/// (checkpoints, garbage collection).
+/// Stalls of a rank that has fewer of them than this do not count. They may come from the program
+/// itself (checkpoints, garbage collection).
 constexpr std::size_t kLeastStalls = 5;
 /// A step is slow if it takes at least this many times as long as the median step.
 constexpr double kSlowStep = 1.15;
@@ -46,7 +46,7 @@ Removal towards(const Graph& graph, const sim::IdealTimes& ideal, Chosen chosen)
   return removal;
 }
 
-/// The suspect that removes the delay of the given ranks: their own ops get ideal times.
+/// Returns the suspect that removes the delay of the given ranks. Their own ops get ideal times.
 Suspect straggler(const Evidence& evidence, const sim::IdealTimes& ideal, StragglerFacts facts,
                   std::vector<std::int32_t> ranks) {
   std::vector<std::int32_t> sorted = ranks;
@@ -56,9 +56,10 @@ Suspect straggler(const Evidence& evidence, const sim::IdealTimes& ideal, Stragg
           std::move(ranks), facts};
 }
 
-/// Ranks that delay the job together, the worst first. Two late ranks hide each other: without one
-/// of them the job still waits for the other, so neither has a gain of its own. They are found by
-/// the opposite question: with all other ranks ideal, each of them alone still delays the job.
+/// Returns ranks that delay the job together, the worst first. Two late ranks hide each other: if
+/// one of them became fast, the job would still wait for the other. So neither has a gain. To find
+/// such ranks, all ranks except one get ideal times. If the job is still late, this one rank is one
+/// of them.
 std::vector<std::int32_t> late_together(const sim::StragglerReport& report) {
   const auto lost = static_cast<double>(report.simulated_step - report.ideal_step);
   std::vector<std::pair<Nanos, std::int32_t>> late;
@@ -72,9 +73,10 @@ std::vector<std::int32_t> late_together(const sim::StragglerReport& report) {
   return ranks;
 }
 
-/// Host threads that lose the processor stop at random places, even in calls that usually take no
-/// time, and they do so on most ranks. So each op and delay of a host thread is compared with its
-/// usual time, and the finding is only made if more than half of the ranks have many such stalls.
+/// Looks for stalls. Host threads that lose the processor stop at random places, even in calls that
+/// usually take no time. This happens on most ranks. So each op and delay of a host thread is
+/// compared with its usual time. The stalls are a suspect only if more than half of the ranks have
+/// many of them.
 Suspect host_stalls(const Evidence& evidence, const sim::IdealTimes& ideal) {
   const Graph& graph = evidence.graph;
   const auto stalled = [](Nanos took, Nanos usual) {
@@ -109,7 +111,7 @@ Suspect host_stalls(const Evidence& evidence, const sim::IdealTimes& ideal) {
   return suspect;
 }
 
-/// Workers and stages that the straggler analysis blames.
+/// Returns the workers and stages that explain the slowdown according to the straggler analysis.
 std::vector<Suspect> stragglers(const Evidence& evidence, const sim::IdealTimes& ideal) {
   const sim::StragglerReport& report = *evidence.stragglers;
   std::vector<Suspect> suspects;
@@ -117,8 +119,8 @@ std::vector<Suspect> stragglers(const Evidence& evidence, const sim::IdealTimes&
     if (blame.share < kLeastShare) continue;
     suspects.push_back(straggler(evidence, ideal, {-1, blame.share}, {blame.rank}));
   }
-  // If nobody explains the delay, a few ranks together may. If more than half of the ranks are
-  // late, that is no straggler but an imbalance of the whole job.
+  // If no single worker or stage explains the delay, a few ranks together may explain it. If more
+  // than half of the ranks are late, there is no straggler but an imbalance of the whole job.
   const std::vector<std::int32_t> together = late_together(report);
   if (report.culprit == sim::CulpritKind::kNone && together.size() > 1 &&
       2 * together.size() <= report.workers.size()) {
@@ -137,7 +139,7 @@ std::vector<Suspect> stragglers(const Evidence& evidence, const sim::IdealTimes&
   return suspects;
 }
 
-/// The length of each complete step: that of the rank for which it is longest.
+/// Returns the length of each complete step on the rank for which this step is longest.
 std::vector<Nanos> step_lengths(const predict::StepTimes& steps,
                                 const std::vector<std::size_t>& complete) {
   std::vector<Nanos> lengths;
@@ -166,7 +168,7 @@ std::vector<Suspect> slow_ranks(const Evidence& evidence) {
 
 std::vector<Suspect> slow_steps(const Evidence& evidence) {
   const std::vector<std::size_t> complete = complete_steps(evidence.steps);
-  if (complete.size() < 3) return {};  // the median of two steps says nothing
+  if (complete.size() < 3) return {};  // the median of two steps shows nothing
   const std::vector<Nanos> lengths = step_lengths(evidence.steps, complete);
   const Nanos usual = median(lengths);
   sim::StragglerOptions options;

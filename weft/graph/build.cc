@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the drafts of all ranks into one graph, in this order:
-//   1. Draft each rank on its own (draft_*.cc): ops of threads and streams, edges without delays.
-//   2. Add op 0 ("recording begins") and the ops of all drafts. Draft ids become graph ids by
-//      adding the rank's first id.
+//   1. Draft each rank separately (draft_*.cc): ops of threads and streams, edges without delays.
+//   2. Add op 0 ("recording begins") and the ops of all drafts. The graph id of an op is its draft
+//      id plus the first graph id of its rank.
 //   3. Turn the kernels of each match into arrivals and add one transfer per match. The recorded
 //      length of a member's kernel is mostly waiting, so only the transfer keeps a duration.
-//   4. Add the edges of the drafts. An edge that left a communication kernel leaves its transfer
-//      instead, because what follows the kernel waits until the data has moved.
+//   4. Add the edges of the drafts. What follows a communication kernel waits until the data has
+//      moved. So an edge that left the kernel in the draft leaves the kernel's transfer in the
+//      graph.
 //   5. Order the transfers of each link.
 //   6. Derive all delays from the recorded times (delays.cc). This step comes last, because a delay
-//      is what the whole set of edges into an op leaves unexplained.
+//      depends on all edges into its op.
 #include "weft/graph/build.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ constexpr DiagnosticKind kLoneCollective{
     "no other rank recorded this collective, so its waiting and its transfer cannot be separated",
     "record all ranks of the job over the same steps"};
 
-/// Op `id` of the draft of rank `r` becomes op `first_[r] + id` of the graph.
+/// Joins the drafts. Op `id` of the draft of rank `r` becomes op `first_[r] + id` of the graph.
 class Join {
  public:
   Join(const trace::Run& run, const std::vector<trace::Match>& matches, Diagnostics& diagnostics)
@@ -72,7 +73,7 @@ class Join {
                  [&](std::size_t r) { drafts_[r] = draft_rank(run_.ranks[r], communication[r]); });
   }
 
-  /// Adds op 0. The earliest op of all ranks becomes time 0.
+  /// Adds op 0. Time 0 of the graph is the start of the earliest op of all ranks.
   void begin_recording() {
     origin_ = INT64_MAX;
     std::set<std::int64_t> steps;
@@ -125,8 +126,9 @@ class Join {
               std::to_string(run_.ranks[match.members[1].rank].rank);
     } else {
       name += " group " + (match.group.empty() ? std::string("?") : match.group);
-      // Several groups may share a name but not their ranks: tensor-parallel groups, for example.
-      // Each of them is a link of its own, told apart by its first rank.
+      // Several groups may have the same name but different ranks, as tensor-parallel groups do.
+      // Each of these groups is a separate link. The first rank of the group makes the name of the
+      // link unique.
       if (!match.members.empty()) {
         name += " of r" + std::to_string(run_.ranks[match.members[0].rank].rank);
       }
@@ -169,7 +171,8 @@ class Join {
     const trace::Transfer moved = trace::find_transfer(members);
     const LaneId lane = link_lane(match);
     // NCCL runs the collectives of a communicator one after another. Host libraries (gloo) and
-    // parameter servers run several at once, so their transfers may overlap on one link.
+    // parameter servers run several at once. So the transfers of such a library may overlap on one
+    // link.
     const bool on_host = graph.lanes[graph.ops.lane[kernels.front()]].kind == LaneKind::kHost;
     if (on_host || match.kind == CollectiveKind::kPushPull) shared_links_.insert(lane);
     const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
@@ -185,8 +188,9 @@ class Join {
       const OpId arrival = arrive(kernel);
       collective.arrivals.push_back(arrival);
       edges_.push_back({arrival, transfer, EdgeKind::kCollective, false, 0});
-      // A member that was done before the last member arrived did not wait for the transfer (the
-      // root of a broadcast, for example). It keeps its recorded duration and its own out-edges.
+      // Some members have finished before the last member arrives, such as the root of a broadcast.
+      // Such a member did not wait for the transfer. It keeps its recorded duration and its own
+      // out-edges.
       if (kernel != buffered && moved.waited(recorded_end(graph, kernel))) {
         transfers_of_[kernel].push_back(transfer);
         graph.ops.duration[kernel] = 0;
@@ -202,7 +206,8 @@ class Join {
   }
 
   /// Parameter servers answer one worker after another. The shared transfer ends when the first
-  /// worker has its answer; a worker that has it later waits for a further transfer of its own.
+  /// worker has its answer. For a worker that has its answer later, adds another transfer for which
+  /// only this worker waits.
   void add_reply(const Collective& exchange, OpId kernel, const trace::Transfer& first) {
     Graph& graph = builder_.draft();
     const LaneId lane = graph.ops.lane[exchange.transfer];
@@ -226,8 +231,9 @@ class Join {
     on_link_[lane].push_back(transfer);
   }
 
-  /// Makes the kernel an arrival. A kernel that carries several messages (a batch of sends and
-  /// receives) needs one arrival per message; the further ones are new ops behind the kernel.
+  /// Makes the kernel an arrival. If the kernel carries several messages (a batch of sends and
+  /// receives), it needs one arrival per message. For each further message, adds a new op behind
+  /// the kernel.
   OpId arrive(OpId kernel) {
     Graph& graph = builder_.draft();
     if (graph.ops.kind[kernel] != OpKind::kArrive) {
@@ -251,7 +257,7 @@ class Join {
   }
 
   /// Adds the edges of all drafts. What followed a communication kernel now follows all transfers
-  /// that the kernel waited for. Ops without any edge follow op 0.
+  /// for which the kernel waited. An op without any edge follows op 0.
   void add_edges() {
     for (std::size_t r = 0; r < drafts_.size(); ++r) {
       for (const DraftEdge& edge : drafts_[r].edges) {
@@ -301,10 +307,11 @@ class Join {
     }
   }
 
-  /// Collectives that run on several threads of a host, or go to the same servers, share a network.
-  /// How much of the network each of them got at what time is not recorded. The network is busy
-  /// until the first of them ends, and then it works on the second. So each transfer starts, at the
-  /// earliest, at the end of the one before, and the sum of their times stays as recorded.
+  /// Orders the transfers that share a network: those of collectives that run on several threads of
+  /// a host, or go to the same servers. The recording does not show how much of the network each of
+  /// them got at what time. So the model is: the network works on one transfer until this transfer
+  /// ends, and then on the next one. Each transfer starts, at the earliest, at the end of the one
+  /// before. The sum of their times stays as recorded.
   void separate_shared() {
     Graph& graph = builder_.draft();
     for (const LaneId lane : shared_links_) {
@@ -323,8 +330,8 @@ class Join {
     }
   }
 
-  /// A communicator runs one transfer at a time, in the order in which they were issued. The
-  /// recorded starts show this order.
+  /// Orders the transfers of a communicator: it runs one at a time, in the order in which they were
+  /// issued. The recorded starts show this order.
   void order_links() {
     separate_shared();
     const Graph& graph = builder_.draft();
@@ -346,10 +353,11 @@ class Join {
   std::vector<RankDraft> drafts_;
   std::vector<OpId> first_;
   std::vector<TimedEdge> edges_;
-  std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel: the transfers that it waited for
-  std::map<std::string, LaneId> links_;             ///< by name
-  std::map<LaneId, std::vector<OpId>> on_link_;     ///< transfers by link
-  std::set<LaneId> shared_links_;  ///< links whose transfers may run at the same time
+  /// by kernel: the transfers for which it waited
+  std::map<OpId, std::vector<OpId>> transfers_of_;
+  std::map<std::string, LaneId> links_;          ///< by name
+  std::map<LaneId, std::vector<OpId>> on_link_;  ///< transfers by link
+  std::set<LaneId> shared_links_;                ///< links whose transfers may run at the same time
   Nanos origin_ = 0;
 };
 

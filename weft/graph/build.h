@@ -15,11 +15,11 @@
 
 namespace weft::graph {
 
-/// All ranks of the run must be on one clock (see trace::apply). A replay of the result gives the
-/// recorded times back, because edge delays hold the time that no dependency explains. Op 0 is the
-/// beginning of the recording; every other op follows it. `matches` are the collectives and
-/// messages that trace::match_calls() found in the run. Fails if the dependencies form a cycle.
-/// O(n log n) in events.
+/// The clocks of all ranks of the run must be aligned (see trace::apply). A replay of the result
+/// gives the recorded times: the time that no dependency explains is stored in the delays of edges.
+/// Op 0 is the beginning of the recording, and every other op depends on it directly or indirectly.
+/// `matches` are the collectives and messages that trace::match_calls() found in the run. Fails if
+/// the dependencies form a cycle. O(n log n) in events.
 Result<Graph> build(const trace::Run& run, const std::vector<trace::Match>& matches,
                     Diagnostics& diagnostics);
 

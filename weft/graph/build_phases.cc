@@ -2,10 +2,11 @@
 // How an op timeline becomes a graph:
 //   1. Read each rank's place from its trace, and sort all recorded work by step.
 //   2. Decide once per run whether the job overlaps the reduction of gradients with the backward.
-//   3. For each step: phase_schedule.cc lists the dependencies and the groups (collectives and
-//      messages). Local work becomes a kernel op, other work an arrival. Each group gets one
-//      transfer, from its last arrival to the first end. Dependencies that the recorded times
-//      contradict are dropped; the time that the others leave unexplained becomes the delay.
+//   3. For each step, phase_schedule.cc lists the dependencies and the groups (collectives and
+//      messages). Local work becomes a kernel op, and other work becomes an arrival. Each group
+//      gets one transfer. It lasts from the last arrival to the first end of a member. A dependency
+//      that the recorded times contradict is dropped. The time before a piece of work that its
+//      dependencies do not explain becomes a delay.
 #include "weft/graph/build_phases.h"
 
 #include <fmt/format.h>
@@ -42,14 +43,14 @@ constexpr DiagnosticKind kContradictedOrder{
     "work began long before the work that it depends on ended; this dependency was dropped",
     "check that the clocks of the hosts agree, and that the job runs a synchronous pipeline"};
 
-/// If work starts more than this before the end of the work that it should wait for, clock error
-/// cannot explain the overlap: the dependency does not exist.
+/// If work starts earlier than the end of the work that it should wait for, and the difference is
+/// more than this, an error of the clocks cannot explain it. Then the dependency does not exist.
 constexpr Nanos kContradiction = 10 * kMillisecond;
-/// Members that start within this time of each other have one common recorded start (that of the
-/// last arrival); their own arrivals were not recorded.
+/// If all members of a group start within this time of each other, the recording shows only one
+/// common start: that of the last arrival. The other arrivals were not recorded.
 constexpr Nanos kTogether = 50 * kMicrosecond;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::min();
-/// Numbers in a damaged file may be anything; these limits keep stage * chunk within 32 bits.
+/// A damaged file may contain any numbers. These limits keep stage * chunk within 32 bits.
 constexpr std::int32_t kLayoutLimit = 1 << 20;
 constexpr std::int32_t kChunkLimit = 1 << 10;
 
@@ -80,7 +81,7 @@ Result<Layout> layout_of(const trace::Run& run) {
 
 using Steps = std::map<std::int32_t, std::vector<Work>>;
 
-/// All recorded work, by step. Reports the work that is left out.
+/// Returns all recorded work by step. Reports the work that is left out.
 Steps collect(const trace::Run& run, Interner& names, Diagnostics& diagnostics) {
   Steps steps;
   for (std::uint32_t w = 0; w < run.ranks.size(); ++w) {
@@ -107,9 +108,10 @@ Steps collect(const trace::Run& run, Interner& names, Diagnostics& diagnostics) 
   return steps;
 }
 
-/// Whether the job overlaps the reduction of gradients with the backward pass. Two signs: the job
-/// records an extra reduction for those gradients that it cannot overlap ("separate" gradients); or
-/// on most workers and steps a reduce-scatter begins before the last backward has ended.
+/// Whether the job overlaps the reduction of gradients with the backward pass. Either of two signs
+/// shows this. First, the job records an extra reduction for those gradients that it cannot overlap
+/// ("separate" gradients). Second, on most workers and steps a reduce-scatter begins before the
+/// last backward ends.
 bool overlaps_gradients(const Steps& steps, std::size_t workers) {
   std::int64_t early = 0, all = 0;
   for (const auto& [number, works] : steps) {
@@ -161,8 +163,9 @@ class Assembler {
   Result<Graph> finish() && { return std::move(builder_).finish(); }
 
  private:
-  /// The ops of one piece of work. Edges to it go to `entry`, edges from it leave `exit`. For a
-  /// member of a group, `exit` is the transfer and `end` the transfer's end.
+  /// The ops of one piece of work. An edge to the work ends at `entry`, and an edge from the work
+  /// leaves `exit`. For a member of a group, `exit` is the transfer and `end` is the end of the
+  /// transfer.
   struct Node {
     OpId entry = kNoId;
     OpId exit = kNoId;
@@ -171,8 +174,8 @@ class Assembler {
     std::uint32_t group = kNoId;  ///< index into groups_
   };
   struct GroupTimes {
-    bool together = false;  ///< all members have one recorded start, see kTogether
-    Nanos delay = 0;        ///< least delay of its members
+    bool together = false;  ///< all members have one common recorded start, see kTogether
+    Nanos delay = 0;        ///< the least delay of all members
   };
 
   void add_ops(std::int32_t number, const std::vector<Work>& works);
@@ -188,7 +191,8 @@ class Assembler {
   GraphBuilder builder_;
   LaneId job_ = 0;
   std::map<std::string, std::pair<LaneId, std::int64_t>> links_;  ///< lane, transfers so far
-  std::vector<OpId> step_ends_;  ///< of the last step: ops that no other op of the step waits for
+  /// the ops of the last step for which no other op of that step waits
+  std::vector<OpId> step_ends_;
 
   std::vector<Node> nodes_;         ///< of the current step, in the order of its works
   std::vector<GroupTimes> groups_;  ///< of the current step
@@ -214,9 +218,9 @@ std::string Assembler::group_name(const GroupKey& key) const {
   }
 }
 
-/// How many members a complete group has at least. Reductions of layer-norm and embedding gradients
-/// may have one member only: a worker may stand for all its shards, and a pipeline of one stage
-/// holds the embedding table once.
+/// The least number of members of a complete group. Reductions of layer-norm and embedding
+/// gradients may have only one member: a worker may represent all its shards, and a pipeline of one
+/// stage holds the embedding table once.
 std::size_t Assembler::expected_members(const GroupKey& key) const {
   if (is_message(key.role)) return 2;
   if (key.role == Role::kLayerNormGrads || key.role == Role::kEmbeddingGrads) return 1;
@@ -311,9 +315,10 @@ void Assembler::add_edges(const std::vector<Work>& works, const Schedule& schedu
     kept.push_back(d);
   }
 
-  // A member's delay is the time from its last dependency's end to its recorded start. If all
-  // members of a group have one recorded start, this is true for the last arrival only: it has the
-  // least delay. When the others arrived is unknown, so they get the same delay.
+  // A member's delay is the time from the end of its last dependency to its recorded start. If all
+  // members of a group have one common recorded start, only the last arrival really started then.
+  // It is the member with the least delay. The recording does not show when the others arrived, so
+  // they get the same delay.
   std::vector<Nanos> delay(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     const Node& node = nodes_[i];

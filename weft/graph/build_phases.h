@@ -24,7 +24,7 @@
 
 namespace weft::graph {
 
-/// The place of a rank in the job: its pipeline (replica) and its stage.
+/// The place of a rank in the job: the pipeline (replica) and the stage that it belongs to.
 struct Worker {
   std::int32_t rank = -1;
   std::int32_t replica = 0;
@@ -33,19 +33,18 @@ struct Worker {
 
 struct PhaseGraph {
   Graph graph;
-  std::vector<Worker> workers;  ///< in rank order
+  std::vector<Worker> workers;  ///< one entry per rank, in the order of ranks
 };
 
-/// True if the run is an op timeline, that is, made of phases.
+/// True if the run is an op timeline, which means that its events are phases.
 bool has_phases(const trace::Run& run);
 
-/// Each step begins with an op "step" on the lane "job" that waits for all ops of the step before,
-/// so steps follow each other without pause. Delays of edges hold the time that no dependency
-/// explains; with them, a replay gives the recording back. Some timelines show only the transfer of
-/// a collective, so all its members start at the same time. Then the wait of the early members does
-/// not count as their delay.
-/// Fails if a rank does not tell its stage and replica, or if two ranks claim the same place.
-/// O(n log n) in events.
+/// Each step begins with an op "step" on the lane "job". This op waits for all ops of the step
+/// before, so steps follow each other without pause. Delays of edges hold the time that no
+/// dependency explains, so a replay gives the recorded times. Some timelines show only the transfer
+/// of a collective: there, all members start at the same time. Then the time for which the early
+/// members waited is not stored as their delay. Fails if a rank does not tell its stage and
+/// replica, or if two ranks claim the same place. O(n log n) in events.
 Result<PhaseGraph> build_phases(const trace::Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::graph

@@ -23,8 +23,8 @@ void reorder(std::vector<T>& column, const std::vector<OpId>& order) {
   column = std::move(sorted);
 }
 
-/// Items grouped by row, in the compressed-row layout: row `r` holds
-/// items[first[r] .. first[r + 1]), in order of insertion.
+/// Items grouped by row, in the compressed-row layout. The items of row `r` are items[first[r] ..
+/// first[r + 1]), in the order in which they were added.
 struct Rows {
   std::vector<std::uint32_t> first;
   std::vector<std::uint32_t> items;
@@ -40,9 +40,9 @@ Rows group_by_row(std::size_t rows, std::size_t items, RowOf row_of) {
   return grouped;
 }
 
-/// `left[op]`: for an op that never became ready, one predecessor that never became ready either.
-/// Every such op has such a predecessor, so a walk along `left` must return to an op it has seen:
-/// this op is on a cycle.
+/// Finds a cycle. Some ops never became ready. For each of them, `left[op]` is one predecessor that
+/// never became ready either. Every such op has such a predecessor, so a walk along `left` must
+/// come back to an op that it has already visited. This op is on a cycle.
 tl::unexpected<Error> cycle_error(const Graph& graph, OpId from, const std::vector<OpId>& left) {
   std::vector<bool> seen(graph.size());
   OpId op = from;
@@ -140,8 +140,8 @@ Graph GraphBuilder::assemble(const std::vector<OpId>& order, std::vector<OpId>* 
     }
     std::erase(collective.arrivals, kNoId);
   }
-  // A removed arrival has no new id; the collective forgets it (the std::erase above). Columns are
-  // permuted one at a time, so at most one column is held twice.
+  // A removed arrival has no new id, so std::erase() above removes it from the collective. Columns
+  // are permuted one at a time, so there is never a copy of more than one column.
   reorder(ops.kind, order);
   reorder(ops.lane, order);
   reorder(ops.name, order);
@@ -192,8 +192,8 @@ Result<Graph> GraphBuilder::finish(std::vector<OpId>* new_ids) && {
   for (const FullEdge& e : edges_) ++waits_for[e.destination];
 
   // Kahn's algorithm with a priority queue. The key of an op is the latest recorded start on any
-  // path to it. So keys never decrease along the order, and a graph that was finished once keeps
-  // its order when it is finished again.
+  // path to the op. So keys never decrease along the order. If a finished graph is finished again,
+  // it keeps its order.
   std::vector<Nanos> key = graph_.ops.recorded_start;
   using Ready = std::pair<Nanos, OpId>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only way to make or restructure a Graph: add lanes, ops and edges in any order, then call
-// finish(). All add and remove calls take amortised constant time; finish() takes O(n log n).
+// The only way to make or restructure a Graph. Add lanes, ops and edges in any order, then call
+// finish(). All calls that add or remove something take amortised constant time. finish() takes O(n
+// log n).
 #pragma once
 
 #include <string>
@@ -28,32 +29,34 @@ struct OpSpec {
 class GraphBuilder {
  public:
   GraphBuilder() = default;
-  /// Starts from a copy, so that passes can restructure it. Op ids stay what they were until
-  /// finish().
+  /// Starts from a copy of `graph`, which can then be changed. Ops keep their ids until finish().
   explicit GraphBuilder(const Graph& graph);
 
   LaneId add_lane(LaneKind kind, std::int32_t rank, std::string name);
   OpId add_op(const OpSpec& spec);
   void add_edge(OpId source, OpId destination, EdgeKind kind, Nanos delay = 0,
                 bool inferred = false);
-  /// finish() translates the op ids in `collective` and makes these ops point back to it.
+  /// Adds a collective. Its op ids are ids of this builder: finish() translates them, and makes
+  /// these ops refer to the collective.
   std::uint32_t add_collective(Collective collective);
-  /// Removes an op and its edges. Add edges from its predecessors to its successors if these must
-  /// keep their order.
+  /// Removes an op and its edges. If its predecessors and successors must keep their order, add
+  /// edges from the predecessors to the successors.
   void remove_op(OpId op);
   template <class Predicate>
   void remove_edges_if(Predicate predicate);  ///< predicate(source, destination, const Edge&)
 
-  Graph& draft() { return graph_; }  ///< columns may be edited in place before finish()
+  Graph& draft() { return graph_; }  ///< before finish(), columns may be changed here
 
-  /// Orders ops topologically (tie-breaks: recorded start, then id), groups edges by destination
-  /// and drops removed ops. The order is deterministic. An op without recorded start gets the start
-  /// of its latest predecessor, so ids grow roughly with time. A cycle is an Error that names the
-  /// ops on it. If `new_ids` is given, it receives the new id of each old id (kNoId if removed).
-  /// A collective whose transfer was removed stays, with `transfer` kNoId. finish() does not verify
-  /// the result.
+  /// Makes the graph. Removed ops are dropped, edges are grouped by destination, and ops are put
+  /// into a topological order. Where this order leaves a choice, the op with the earlier recorded
+  /// start comes first, then the op with the lower id. So the result is deterministic. An op
+  /// without recorded start gets the start of its latest predecessor, so ids grow roughly with
+  /// time. A cycle is an Error that names the ops on it. If `new_ids` is given, it receives the new
+  /// id of each old id (kNoId if the op was removed). A collective whose transfer was removed stays
+  /// in the graph with `transfer` = kNoId. finish() does not verify the result.
   Result<Graph> finish(std::vector<OpId>* new_ids = nullptr) &&;
-  /// Like finish(), but the remaining ops keep their order. An edge against this order is an Error.
+  /// Like finish(), but the ops keep their present order. An edge from a later op to an earlier one
+  /// is an Error.
   Result<Graph> finish_in_order(std::vector<OpId>* new_ids = nullptr) &&;
 
  private:
@@ -64,7 +67,7 @@ class GraphBuilder {
     OpId destination;
     Edge edge;
   };
-  Graph graph_;  ///< ops, lanes, names, collectives; edges stay in edges_ until finish()
+  Graph graph_;  ///< has ops, lanes, names and collectives; edges_ has the edges until finish()
   std::vector<FullEdge> edges_;
   std::vector<bool> removed_;
 };

@@ -2,13 +2,14 @@
 // How delays follow from recorded times, in this order:
 //   1. Drop edges with negative slack (beyond the tolerance). The slack of an edge is the recorded
 //      time from its source's end to its destination's start.
-//   2. Learn the usual delay ("floor") of stream edges and of launch edges: the median slack over
-//      those ops whose start only one edge can explain. It is the cost of a launch, or of the step
-//      from one kernel to the next. Host edges have the floor 0: time between two host ops is work.
-//   3. For each op, the edge with the least slack beyond its floor explains the start. It gets its
-//      whole slack as delay, so a replay gives the recorded start back.
-//   4. All other edges get their floor, at most their slack. They do not decide in this recording,
-//      but may in a what-if, and then the usual delay is the best guess.
+//   2. Learn the usual delay ("floor") of stream edges and of launch edges. This is the median
+//      slack over the ops whose start only one edge can explain. It is the cost of a launch, or the
+//      time from one kernel to the next. Host edges have the floor 0, because time between two host
+//      ops is work.
+//   3. For each op, find the edge whose slack exceeds its floor by the least. This edge explains
+//      the start of the op. Its delay is its whole slack, so a replay gives the recorded start.
+//   4. Every other edge gets its floor as delay, but at most its slack. It does not decide a start
+//      in this recording, but it may in a what-if. Then the usual delay is the best guess.
 #include "weft/graph/delays.h"
 
 #include <algorithm>
@@ -31,14 +32,14 @@ constexpr DiagnosticKind kOverlap{
     "work on one stream or thread overlaps in the recording, so no order was assumed for it",
     "nothing to do"};
 
-/// The times of one trace are exact to about this much. A smaller contradiction is noise.
+/// The error of the times within one trace is about this much. A smaller contradiction is noise.
 constexpr Nanos kTolerance = 3 * kMicrosecond;
 /// If the source of one edge ended this much later than the sources of all others, this edge alone
 /// explains the start of its op.
 constexpr Nanos kClearLead = 50 * kMicrosecond;
 
-/// The usual delay (floor) that an edge takes: that of host edges, of device work behind other
-/// device work, or of device work behind its launch.
+/// The kinds of usual delays (floors): of host edges, of device work behind other device work, and
+/// of device work behind its launch.
 enum Floor : std::size_t { kHostFloor, kStreamFloor, kLaunchFloor, kFloors };
 
 Floor floor_of(const Graph& graph, const TimedEdge& edge) {
@@ -51,14 +52,14 @@ Floor floor_of(const Graph& graph, const TimedEdge& edge) {
 
 void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& diagnostics) {
   const Ops& ops = graph.ops;
-  // An arrival that waits for its transfer has duration 0, although its kernel was recorded with a
-  // longer one. (An arrival that did not wait keeps its duration.)
+  // An arrival that waits for its transfer has duration 0 in the graph, although its kernel was
+  // recorded with a longer one. An arrival that did not wait keeps its duration.
   const auto end = [&](OpId op) {
     const bool arrival = ops.kind[op] == OpKind::kArrive;
     return ops.recorded_start[op] + (arrival ? ops.duration[op] : ops.recorded_duration[op]);
   };
-  // A transfer may begin as soon as its members have started, so an edge from an arrival to its
-  // transfer counts from the arrival's start.
+  // A transfer may begin when its members have started. So the slack of an edge from an arrival to
+  // its transfer counts from the start of the arrival.
   const auto slack = [&](const TimedEdge& edge) {
     const bool arrival =
         edge.kind == EdgeKind::kCollective && ops.kind[edge.destination] == OpKind::kTransfer;
@@ -79,7 +80,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   if (contradicted > 0) diagnostics.add(kContradictedWait, {}, contradicted);
   if (overlapping > 0) diagnostics.add(kOverlap, {}, overlapping);
 
-  // The two edges with the least slack into each op: the ones whose sources ended last.
+  // The two edges with the least slack into each op. Their sources ended last.
   std::vector<std::uint32_t> latest(graph.size(), kNoId), second(graph.size(), kNoId);
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
     std::uint32_t& first = latest[edges[i].destination];
@@ -95,7 +96,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (OpId op = 1; op < graph.size(); ++op) {
     if (latest[op] == kNoId || ops.kind[op] == OpKind::kTransfer) continue;
     const TimedEdge& edge = edges[latest[op]];
-    // Only an op whose start one edge alone explains says what the usual delay is.
+    // The usual delay is learned only from ops whose start one edge alone explains.
     const bool clear = second[op] == kNoId || slack(edges[second[op]]) - slack(edge) > kClearLead;
     if (clear) seen[floor_of(graph, edge)].push_back(std::max<Nanos>(0, slack(edge)));
   }
@@ -103,7 +104,8 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (const std::size_t f : {std::size_t{kStreamFloor}, std::size_t{kLaunchFloor}}) {
     floor[f] = median(seen[f]);
   }
-  // The edge that explains an op's start is the one that, with its usual delay, allows it last.
+  // With its usual delay, each edge allows the op to start at some time. The edge with the latest
+  // such time explains the start.
   const auto leeway = [&](const TimedEdge& edge) {
     return slack(edge) - floor[floor_of(graph, edge)];
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derives the delays of edges from the recorded times. Of all edges into an op, the one that
-// allowed it to start last explains why the op started when it did. Its delay is the time from its
-// source's end to the op's start. The other edges get the usual (median) delay of their kind, but
-// never more than the recorded times allow. Private to build().
+// Derives the delays of edges from the recorded times. An op may have several in-edges. The one
+// that allowed the op to start last explains why the op started when it did. The delay of this edge
+// is the time from the end of its source to the start of the op. The other edges get the usual
+// (median) delay of their kind, but never more than the recorded times allow. Private to build().
 #pragma once
 
 #include <vector>
@@ -20,9 +20,9 @@ struct TimedEdge {
   Nanos delay = 0;
 };
 
-/// Sets the delays of `edges`. Removes the edges that the recorded times contradict (the source
-/// ended after the destination started) and counts them in `diagnostics`. An op that loses all its
-/// edges gets an edge from op 0. Linear in ops and edges, apart from medians.
+/// Sets the delays of `edges`. An edge contradicts the recorded times if its source ended after its
+/// destination started. Such edges are removed and counted in `diagnostics`. An op that loses all
+/// its edges gets an edge from op 0. Linear in ops and edges, except for the medians.
 void set_delays(const Graph& ops, std::vector<TimedEdge>& edges, Diagnostics& diagnostics);
 
 }  // namespace weft::graph

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dependencies of dataflow engines such as MXNet's. Such an engine starts an op as soon as its
-// inputs are ready, and records neither streams nor event waits. But it never pauses without a
-// reason. So an op that follows a pause on its lane waited for the work on another lane that ended
-// last before the op started. The edge is marked as inferred.
+// inputs are ready, and records neither streams nor event waits. It never pauses without a reason.
+// So if there is a pause before an op on its lane, the op waited for work on another lane. This is
+// the work that ended last before the op started. The edge is marked as inferred.
 #include <algorithm>
 #include <map>
 
@@ -11,8 +11,8 @@
 namespace weft::graph {
 namespace {
 
-/// An engine needs up to this long from the end of one op to the start of the next. A shorter gap
-/// is not a pause.
+/// An engine needs up to this much time between the end of one op and the start of the next. A
+/// shorter gap is not a pause.
 constexpr Nanos kLeastPause = 20 * kMicrosecond;
 
 }  // namespace
@@ -43,8 +43,8 @@ void draft_dataflow(RankDraft& draft) {
     while (last != by_end.begin() && draft.ops[*std::prev(last)].start >= op.start) --last;
     if (last == by_end.begin()) continue;
     const OpId cause = *std::prev(last);
-    // The lane's own order explains work on the same lane. Work that ended before the pause began
-    // cannot be why the lane paused.
+    // The order of the lane already explains waits for work on the same lane. Work that ended
+    // before the pause began cannot be the reason for the pause.
     if (draft.ops[cause].lane == op.lane || draft.ops[cause].end() <= idle_from) continue;
     draft.edges.push_back({cause, id, EdgeKind::kEventWait, true});
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device part of a rank's draft: every kernel and copy becomes an op with these edges:
+// The device part of a rank's draft. Every kernel and copy becomes an op with these edges:
 //   * stream order: a stream runs its work in the order in which it was recorded to start;
 //   * launch: device work follows the host call with the same correlation id (CUPTI and ROCtracer
 //     give the call and its work one id);
 //   * synchronous copy: if the call of a copy returned only after the copy ended, the next op of
 //     the thread waits for the copy. Pageable memory makes cudaMemcpyAsync behave like this.
-// It also links each autograd forward op to its backward op. Dependencies between streams come
-// later, in draft_waits.cc.
+// This file also adds an edge from each autograd forward op to its backward op. draft_waits.cc adds
+// the dependencies between streams later.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -31,9 +31,10 @@ bool holds_the_host(const trace::RankTrace& trace, std::uint32_t copy, std::uint
          trace.events.end(call) >= trace.events.end(copy);
 }
 
-/// Adds an edge from each forward op to its backward op. PyTorch gives both the same sequence
-/// number, and sets `fwd_thread` on the backward op only. Framework ops are not ops of the graph,
-/// so the edge joins the first launch of the one to the first launch of the other.
+/// Adds an edge from each forward op to its backward op. PyTorch gives both ops the same sequence
+/// number, and sets `fwd_thread` on the backward op only. These framework ops are not ops of the
+/// graph. So the edge goes from the first launch of the forward op to the first launch of the
+/// backward op.
 void link_forward_to_backward(const trace::RankTrace& trace, const trace::Launches& launches,
                               RankDraft& draft, std::size_t host_ops) {
   struct Ends {
@@ -60,14 +61,15 @@ void link_forward_to_backward(const trace::RankTrace& trace, const trace::Launch
       draft.edges.push_back({ends.forward, ends.backward, EdgeKind::kData, false});
     }
   }
-  // The hash map yields the links in no particular order; sorted, the graph is deterministic.
+  // The hash map gives the links in no particular order. Sort them, so that the graph is
+  // deterministic.
   std::sort(draft.edges.begin() + static_cast<std::ptrdiff_t>(first), draft.edges.end(),
             [](const DraftEdge& a, const DraftEdge& b) {
               return std::pair{a.destination, a.source} < std::pair{b.destination, b.source};
             });
 }
 
-/// Kernels and copies by start.
+/// Returns the kernels and copies, sorted by start.
 std::vector<std::uint32_t> device_work(const trace::Events& events) {
   std::vector<std::uint32_t> work;
   for (std::uint32_t i = 0; i < events.size(); ++i) {
@@ -79,8 +81,8 @@ std::vector<std::uint32_t> device_work(const trace::Events& events) {
   return work;
 }
 
-/// Adds device work to a draft, one event at a time and by start. Construct it when the draft holds
-/// the host ops only.
+/// Adds device work to a draft, one event at a time, sorted by start. When it is constructed, the
+/// draft must hold the host ops and nothing else.
 class DeviceDraft {
  public:
   DeviceDraft(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft)
@@ -132,9 +134,9 @@ class DeviceDraft {
   void follow_stream(OpId id, const DraftOp& op) {
     const auto [last, is_first] = last_on_stream_.try_emplace(op.lane, id);
     if (is_first) return;
-    // The tail of a kernel may drain while the next kernel of the stream starts. Cut the kernel
-    // off at that start, so that the times on the stream add up. Communication keeps its end,
-    // because the end of a collective says when its transfer was over.
+    // The end of a kernel may overlap the start of the next kernel of the stream. Cut the first
+    // kernel off at that start, so that the times on the stream add up. A communication kernel
+    // keeps its end, because the end of a collective shows when its transfer was over.
     DraftOp& previous = draft_.ops[last->second];
     if (!previous.communication) {
       previous.duration = std::min(previous.duration, op.start - previous.start);
@@ -150,8 +152,8 @@ class DeviceDraft {
     DraftOp& from = draft_.ops[launch];
     op.step = from.step;
     op.issued = from.start;
-    // Work may start before the call that launched it returns. The launch op then ends at this
-    // start; the rest of the call becomes part of the delay to the thread's next op.
+    // Work may start before the call that launched it returns. Then the launch op ends at this
+    // start. The rest of the call becomes part of the delay to the thread's next op.
     from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
     if (op.start < from.start) ++draft_.late_launches;
     draft_.edges.push_back({launch, id, EdgeKind::kLaunch, false});
@@ -164,7 +166,8 @@ class DeviceDraft {
   const trace::Launches& launches_;
   RankDraft& draft_;
   std::vector<OpId> launch_of_call_;  ///< launch op by event of the call
-  /// By host op: the next op of its thread. This is what a synchronous copy delays.
+  /// By host op: the next op of its thread. If the host op is a synchronous copy, this next op
+  /// waits for the copy.
   std::vector<OpId> next_on_thread_;
   std::map<std::uint32_t, LaneId> lanes_;  ///< draft lane by trace lane
   std::map<LaneId, OpId> last_on_stream_;
@@ -176,9 +179,9 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
                   const std::vector<bool>& is_communication, RankDraft& draft) {
   const std::size_t host_ops = draft.ops.size();
   const std::vector<std::uint32_t> work = device_work(trace.events);
-  // Device work belongs to the step of its launch, because the device runs behind the host.
-  // Recordings of TPUs and of XLA's CPU devices, and execution graphs, have no launches; there the
-  // work belongs to the step in which it starts.
+  // The device runs behind the host, so device work belongs to the step of its launch. Recordings
+  // of TPUs and of XLA's CPU devices, and execution graphs, have no launches. There, work belongs
+  // to the step in which it starts.
   const bool launches_recorded = std::any_of(work.begin(), work.end(), [&](std::uint32_t i) {
     return launches.launcher[i] != trace::kNone;
   });

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds blocking calls that the profiler did not record (cudaEventSynchronize in older versions,
-// NCCL's blocking wait). Such a call leaves a gap on its host thread in which nothing is recorded:
-// a silence. Without an edge for the wait, a rank that waits for a straggler looks busy, and a
-// what-if that removes the straggler would not shorten its step.
+// NCCL's blocking wait). Such a call leaves a gap on its host thread in which nothing is recorded.
+// The gap is called a silence. If the graph had no edge for the wait, a rank that waits for a
+// straggler would look busy. A what-if that removes the straggler would then not shorten the rank's
+// step.
 //
-// A silence is taken for a wait in two cases:
-//   1. A stream ran dry just before the thread continued: the last piece of all work issued to the
-//      stream before the silence had just ended.
-//   2. No stream ran dry, but the silence is long, and again and again the thread continues with
-//      the same call right after a kernel of the same name. (A wait for an event in the middle of
-//      a stream looks like this.)
-// Both add an inferred edge from the device work to the thread's next op. This draft runs last,
-// because it looks only at silences that no recorded blocking call (kSync op) explains.
+// A silence counts as a wait in two cases:
+//   1. A stream became empty just before the thread continued: the last piece of all work issued to
+//      the stream before the silence had just ended.
+//   2. No stream became empty, but the silence is long, and the thread repeatedly continues with
+//      the same call right after a kernel of the same name. (A wait for an event in the middle of a
+//      stream looks like this.)
+// In both cases, an inferred edge is added from the device work to the thread's next op. This part
+// of the draft runs last, because it only looks at silences that no recorded blocking call (kSync
+// op) explains.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -27,19 +29,21 @@ namespace {
 constexpr Nanos kLeastSilence = 500 * kMicrosecond;
 /// A blocked thread continues within this time after the device is done.
 constexpr Nanos kWakeUp = 150 * kMicrosecond;
-/// Device and host time stamps of one trace agree to about this much.
+/// The device clock and the host clock of one trace differ by at most about this much.
 constexpr Nanos kStreamClockTolerance = 2 * kMicrosecond;
-/// Case 2 of the head of this file. Kernels end all the time, so one coincidence proves nothing.
-/// Required are silences of at least kLongSilence, at least kLeastRepeats pairs of the same call
-/// and the same kernel, and this pair in at least the fraction kMostly of the call's silences.
+/// Limits for case 2 of the file head. Kernels end all the time, so a single coincidence proves
+/// nothing. A silence must last at least kLongSilence. The same call must follow the same kernel at
+/// least kLeastRepeats times, and in at least the fraction kMostly of this call's silences.
 constexpr std::size_t kLeastRepeats = 3;
 constexpr double kMostly = 0.8;
 constexpr Nanos kLongSilence = 5 * kMillisecond;
 
-/// Device work of one stream in the order of issue. Both columns have one entry per piece of work.
+/// Device work of one stream in the order of issue. The two columns have one entry per piece of
+/// work.
 struct IssuedStream {
-  std::vector<Nanos> issued;      ///< when the host issued it; ascending
-  std::vector<OpId> last_to_end;  ///< of this and all earlier entries, the work that ends last
+  std::vector<Nanos> issued;  ///< when the host issued it; ascending
+  /// of this entry and all entries before it, the work that ends last
+  std::vector<OpId> last_to_end;
 };
 
 std::vector<IssuedStream> streams_of(const RankDraft& draft) {
@@ -60,7 +64,7 @@ std::vector<IssuedStream> streams_of(const RankDraft& draft) {
   return streams;
 }
 
-/// The starts and ends of all recorded events of each host thread, by time. Between two
+/// The starts and ends of all recorded events of each host thread, sorted by time. Between two
 /// neighbouring entries the thread is silent.
 class HostEventTimes {
  public:
@@ -80,7 +84,7 @@ class HostEventTimes {
 
   const std::vector<Nanos>& times(std::uint32_t lane) const { return times_[lane]; }
 
-  /// The name of the first event that begins or ends at `time` or later.
+  /// Returns the name of the first event that begins or ends at or after `time`.
   std::string_view name_at(std::uint32_t lane, Nanos time) const {
     const auto found = std::lower_bound(points_[lane].begin(), points_[lane].end(),
                                         std::pair{time, std::uint32_t{0}});
@@ -90,8 +94,9 @@ class HostEventTimes {
 
  private:
   const trace::RankTrace& trace_;
-  std::vector<std::vector<std::pair<Nanos, std::uint32_t>>> points_;  ///< time and event, by lane
-  std::vector<std::vector<Nanos>> times_;                             ///< the same without events
+  /// by lane: times and their events, sorted by time
+  std::vector<std::vector<std::pair<Nanos, std::uint32_t>>> points_;
+  std::vector<std::vector<Nanos>> times_;  ///< by lane: the same times without the events
 };
 
 struct Silence {
@@ -99,7 +104,8 @@ struct Silence {
   Nanos end = 0;
 };
 
-/// The longest silence between two ops of a thread. `times`: as HostEventTimes::times().
+/// Returns the longest silence of a thread between `from` and `to`. `times` is a result of
+/// HostEventTimes::times().
 Silence longest_silence(const std::vector<Nanos>& times, Nanos from, Nanos to) {
   Silence longest;
   Nanos last = from;
@@ -111,8 +117,9 @@ Silence longest_silence(const std::vector<Nanos>& times, Nanos from, Nanos to) {
   }
 }
 
-/// The work at whose end a stream ran dry just before the silence ended; kNoId if there is none.
-/// If several streams ran dry, the thread must have waited for the one that ended last.
+/// Finds a stream that became empty just before the silence ended, and returns the last work of
+/// this stream. Returns kNoId if there is none. If several streams became empty, returns the work
+/// that ended last, because the thread must have waited for this work.
 OpId ran_dry(const RankDraft& draft, const std::vector<IssuedStream>& streams,
              const Silence& silence) {
   OpId found = kNoId;
@@ -129,8 +136,9 @@ OpId ran_dry(const RankDraft& draft, const std::vector<IssuedStream>& streams,
   return found;
 }
 
-/// Of all work issued before the silence began, the work that ended last before the silence ended.
-/// kNoId if none ended within kWakeUp of that moment.
+/// Looks at all work that was issued before the silence began and that ended before the silence
+/// ended. Returns the work that ended last. Returns kNoId if this work ended more than kWakeUp
+/// before the end of the silence.
 OpId ended_last(const RankDraft& draft, const std::vector<OpId>& by_end, const Silence& silence) {
   auto it = std::upper_bound(by_end.begin(), by_end.end(), silence.end + kStreamClockTolerance,
                              [&](Nanos time, OpId op) { return time < draft.ops[op].end(); });
@@ -142,14 +150,15 @@ OpId ended_last(const RankDraft& draft, const std::vector<OpId>& by_end, const S
   return kNoId;
 }
 
-/// A long silence before which no stream ran dry (case 2).
+/// A long silence at whose end no stream had become empty (case 2).
 struct Unexplained {
   OpId next = kNoId;           ///< the thread's next op
   std::string_view continued;  ///< name of the event with which the thread continued
   OpId cause = kNoId;          ///< device work that had just ended; kNoId if none had
 };
 
-/// Adds edges for those silences in which the same call mostly follows a kernel of the same name.
+/// Finds the silences in which the same call mostly follows a kernel of the same name, and adds
+/// their edges.
 void add_repeated(RankDraft& draft, const std::vector<Unexplained>& silences) {
   std::map<std::string_view, std::size_t> of_call;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> of_pair;
@@ -182,8 +191,8 @@ void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft) {
     return std::pair{draft.ops[a].end(), a} < std::pair{draft.ops[b].end(), b};
   });
   std::vector<Unexplained> unexplained;
-  // Each order edge of a host thread joins two neighbouring ops; the silence lies between them. The
-  // loop appends to draft.edges, so it stops at the edges that were there before.
+  // An order edge of a host thread connects two neighbouring ops, and the silence lies between
+  // them. The loop appends to draft.edges. So it looks only at the edges that were there before.
   const std::size_t known = draft.edges.size();
   for (std::size_t i = 0; i < known; ++i) {
     const DraftEdge edge = draft.edges[i];

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host part of a rank's draft. Only those points of a thread become ops at which the thread
-// interacts with something else: calls that launch device work, calls that block, gradients that
-// become ready, and marks between steps (host_points.h finds them). The host work between two such
-// points becomes the delay of the edge between them. A rank without device computes on its threads.
-// There, every outermost framework op is an op of the graph, too, and host-side collectives (of
-// gloo, for example) are ops of the threads that ran them.
+// The host part of a rank's draft. Only some points of a thread become ops: those at which the
+// thread interacts with something else. These are calls that launch device work, calls that block,
+// gradients that become ready, and marks between steps (host_points.h finds them). The host work
+// between two such points becomes the delay of the edge between them. A rank without device
+// computes on its threads. On such a rank, every outermost framework op is an op of the graph, too,
+// and host-side collectives (of gloo, for example) are ops of the threads that ran them.
 //
-// Points arrive by time. Each adds an op with these edges:
+// Points are handled in the order of time. Each point adds an op with these edges:
 //   * order: behind the last op of its thread;
 //   * launch: a queued collective follows the framework op that put it into its queue;
-//   * thread (inferred): if the thread was idle before the point, another thread handed over to it.
-//     PyTorch's main thread starts the autograd thread in this way, and waits for it. No profiler
-//     records the handover, so it is read off the times: the thread continued because of the op on
+//   * thread (inferred): if the thread was idle before the point, it waited for another thread.
+//     PyTorch's main thread, for example, starts the autograd thread and then waits for it. No
+//     profiler records this, so it is concluded from the times: the thread waited for the op on
 //     another thread that ended last while this thread was idle.
-// Last, the op that applies the gradients gets an edge from each queued collective.
+// At the end, the op that applies the gradients gets an edge from each queued collective.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -30,13 +30,13 @@ namespace {
 using trace::EventKind;
 using trace::RankTrace;
 
-/// A gap on a thread that is shorter than this is never taken for a wait for another thread.
+/// A shorter gap on a thread than this is never a wait for another thread.
 constexpr Nanos kThreadGap = 20 * kMicrosecond;
-/// A thread that has finished a collective first wakes up the threads that wait for it, and then
-/// records the end. If the scheduler runs the woken threads first, the recorded end is late by a
-/// few time slices of the scheduler, at most by this much.
+/// When a thread has finished a collective, it first wakes up the threads that wait for the
+/// collective, and then records the end. The scheduler may run the other threads first. Then the
+/// recorded end is late by a few time slices of the scheduler. It is late by at most this much.
 constexpr Nanos kLateRecord = 20 * kMillisecond;
-/// Beginning of the annotation that PyTorch writes around Optimizer.step(), for example
+/// The name of the annotation that PyTorch writes around Optimizer.step() begins with this, as in
 /// "Optimizer.step#SGD.step". The optimizer applies the gradients, so it waits for all of them.
 constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 
@@ -65,8 +65,8 @@ class EventCounts {
   std::vector<std::vector<Nanos>> starts_;
 };
 
-/// Tells whether a framework op or runtime call runs on a lane at some time. If one does, the
-/// thread is busy at that time and does not wait.
+/// Tells whether a framework op or runtime call runs on a lane at a given time. If one runs, the
+/// thread is busy at this time and does not wait.
 class BusyThreads {
  public:
   explicit BusyThreads(const RankTrace& trace) : ops_(trace.lanes.size()) {
@@ -78,8 +78,9 @@ class BusyThreads {
     }
     for (auto& lane : ops_) {
       sort_runs(lane);
-      // Ops nest. Replace each end by the latest end of all ops that have begun so far; then the
-      // last op that began before a time tells whether any op covers this time.
+      // Ops nest, so an outer op may end after the ops inside it. Replace the end of each op by the
+      // latest end of all ops that have begun so far. To find out whether any op covers a given
+      // time, it is then enough to look at the last op that began before this time.
       Nanos latest = INT64_MIN;
       for (auto& op : lane) op.second = latest = std::max(latest, op.second);
     }
@@ -143,7 +144,8 @@ class HostDraft {
       return;
     }
     if (point.kind == HostPoint::Kind::kBlocking) {
-      // The call has length zero. How long it blocks follows from what its return waits for.
+      // The call op has length zero. Its return decides how long the call blocks, because it waits
+      // for the device.
       op.kind = OpKind::kHost;
       append(op, point.end);
       append_return(op, point.end);
@@ -164,10 +166,11 @@ class HostDraft {
     append(op, point.end);
   }
 
-  /// Collectives that a thread has put into a queue must be over before this thread applies the
-  /// gradients, or before its next step if the recording does not show where it applies them. The
-  /// recorded times show this wait only if the collectives were late. If they were hidden behind
-  /// compute, the edge is needed all the same: in a what-if with a slower network they are exposed.
+  /// Adds edges from queued collectives to the op that applies the gradients. The collectives must
+  /// be over before their thread applies the gradients, or before its next step if the recording
+  /// does not show where it applies them. The recorded times show this wait only if the collectives
+  /// were late. If compute hid them, the edge is still needed: in a what-if with a slower network
+  /// they are exposed.
   void wait_for_collectives() {
     // Times at which each thread begins to apply gradients, ascending.
     std::map<std::uint32_t, std::vector<Nanos>> applied;
@@ -179,7 +182,7 @@ class HostDraft {
       }
     }
     for (auto& [lane, times] : applied) std::sort(times.begin(), times.end());
-    // The ops of each thread. Points came by time, so ids ascend with time.
+    // The ops of each thread. Points were handled in the order of time, so ids ascend with time.
     std::vector<std::vector<OpId>> ops(draft_.lanes.size());
     for (OpId id = 0; id < draft_.ops.size(); ++id) ops[draft_.ops[id].lane].push_back(id);
 
@@ -219,16 +222,16 @@ class HostDraft {
     return it->second;
   }
 
-  /// Adds a collective that another thread had put into the queue of this thread: it follows that
-  /// op (`launch`), and the collective before it on its own thread.
+  /// Adds a collective that another thread had put into the queue of this thread. The collective
+  /// follows the op that did so (`launch`), and the collective before it on its own thread.
   void append_behind(DraftOp op, OpId launch, Nanos counted_to) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     LaneState& mine = states_[op.lane];
     DraftOp& from = draft_.ops[launch];
     op.step = from.step;
     op.issued = from.start;
-    // The collective may start before the queueing op returns. That op then ends at this start; the
-    // rest of it becomes part of the delay to its thread's next op.
+    // The collective may start before `launch` returns. Then the launch op ends at this start. The
+    // rest of it becomes part of the delay to the next op of its thread.
     from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
     op.host_events = counts_.between(mine.trace_lane, op.start, counted_to);
     draft_.edges.push_back({launch, id, EdgeKind::kLaunch, false});
@@ -242,9 +245,9 @@ class HostDraft {
     draft_.ops.push_back(op);
   }
 
-  /// Adds the op behind the last op of its thread. If the thread was idle before, it also follows
-  /// the op on another thread that ended last during that time: this op handed over. Host events
-  /// are counted up to `counted_to`.
+  /// Adds the op behind the last op of its thread. If the thread was idle before, adds another
+  /// edge: from the op on another thread that ended last during that time, because the thread
+  /// waited for it. Host events are counted up to `counted_to`.
   void append(DraftOp op, Nanos counted_to) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     LaneState& mine = states_[op.lane];
@@ -257,8 +260,9 @@ class HostDraft {
         end_in_time(other, after, op.start);
         const OpId source = over_by(other, op.start);
         if (source == kNoId) continue;
-        // The handover lies in the idle time, and not within a framework op of this thread: in such
-        // an op the thread was busy. A thread's first op takes any earlier end.
+        // The end of the other op must lie in the idle time. It must not lie within a framework op
+        // of this thread, because then the thread was busy. For the first op of a thread, any
+        // earlier end is accepted.
         const Nanos end = draft_.ops[source].end();
         if (end <= op.start && (end > after || (mine.last == kNoId && handed_over == kNoId)) &&
             (end == op.start || !busy_.at(mine.trace_lane, end))) {
@@ -280,9 +284,9 @@ class HostDraft {
   }
 
   /// Corrects a late record (see kLateRecord). A thread that was idle since `idle_from` continues
-  /// at `time`. If the collective on another thread was recorded to end only a little later, it was
-  /// in fact over at `time`, and its op is cut off there. "A little": the thread had waited for the
-  /// collective more than four times as long as the record is late.
+  /// at `time`. A collective on another thread may be recorded to end a little later. Then it was
+  /// in fact over at `time`, and its op is cut off there. A little later means: the thread had
+  /// waited for the collective more than four times as long as the record is late.
   void end_in_time(const LaneState& thread, Nanos idle_from, Nanos time) {
     if (thread.last == kNoId) return;
     DraftOp& last = draft_.ops[thread.last];
@@ -292,22 +296,23 @@ class HostDraft {
     if (waited > 4 * late) last.duration = time - last.start;
   }
 
-  /// The last op of a thread. If that op is work that still runs at `time`, the op before it.
+  /// Returns the last op of a thread. If this op is work that still runs at `time`, returns the op
+  /// before it.
   OpId over_by(const LaneState& thread, Nanos time) const {
     if (thread.last == kNoId || draft_.ops[thread.last].end() <= time) return thread.last;
     const DraftOp& last = draft_.ops[thread.last];
     return last.kind == OpKind::kHost && last.duration > 0 ? thread.before : thread.last;
   }
 
-  /// Calls may nest: a launch inside a blocking copy, for example. A thread's ops are a sequence
-  /// whose times must add up, so the outer call ends where the inner one starts.
+  /// Calls may nest: a launch inside a blocking copy, for example. But the ops of a thread are a
+  /// sequence without overlap. So the outer call ends where the inner one starts.
   static void make_room(DraftOp& previous, Nanos next_start) {
     previous.start = std::min(previous.start, next_start);
     previous.duration = std::min(previous.duration, next_start - previous.start);
   }
 
-  /// Adds the return of a blocking call behind the call. draft_waits() adds the edge from the
-  /// device work that the call waited for.
+  /// Adds the return of a blocking call as an op behind the call. draft_waits() adds the edge from
+  /// the device work for which the call waited.
   void append_return(DraftOp op, Nanos end) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     op.kind = OpKind::kSync;

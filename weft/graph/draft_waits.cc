@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the waits of one rank: dependencies between streams, and the device work that each blocking
-// host call waited for. Dependencies between streams come from the best source that the trace has:
+// Adds the waits of one rank: dependencies between streams, and the device work for which each
+// blocking host call waited. Dependencies between streams come from the best source that the trace
+// has:
 //
-//   1. Recorded dependencies (execution graphs): taken as they are.
-//   2. cuda_sync records of the PyTorch profiler. Each cudaStreamWaitEvent names the event's record
-//      call and the stream it was recorded on. So the first work that the waiting stream got after
-//      the wait follows the last work that the recording stream got before the record.
-//   3. Neither: inference. The trace has the wait calls, but they name no streams. PyTorch's use of
-//      streams fills in. A wait right before a communication kernel makes communication follow the
-//      compute issued so far (ProcessGroupNCCL synchronises its stream with the current one before
-//      each collective). A wait before compute makes that compute follow communication
-//      (Work::wait()). Pauses of a stream decide which work it waited for.
+//   1. Recorded dependencies (execution graphs). They are used as they are.
+//   2. cuda_sync records of the PyTorch profiler. The record of a cudaStreamWaitEvent names the
+//      call that recorded the event and the stream of the event. So the first work that the waiting
+//      stream got after the wait follows the last work that the other stream got before the event.
+//   3. Inference, if the trace has neither. The trace has the wait calls, but they name no streams.
+//      So Weft uses its knowledge of how PyTorch uses streams. A wait right before a communication
+//      kernel makes communication follow the compute issued so far (ProcessGroupNCCL synchronises
+//      its stream with the current one before each collective). A wait before compute makes this
+//      compute follow communication (Work::wait()). Pauses of a stream show for which work it
+//      waited.
 //
-// Inferred edges may be wrong. set_delays() later drops those that the recorded times contradict.
+// Inferred edges may be wrong. set_delays() later drops the ones that the recorded times
+// contradict.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -27,10 +30,10 @@ namespace {
 using trace::EventKind;
 using trace::SyncKind;
 
-/// The device clock and the host clock of one trace agree to about this much.
+/// The device clock and the host clock of one trace differ by at most about this much.
 constexpr Nanos kClockTolerance = 2 * kMicrosecond;
-/// Work that could have started earlier, and starts within this time of the end of other work,
-/// waited for that work.
+/// If work could have started earlier, but starts within this time of the end of other work, it
+/// waited for the other work.
 constexpr Nanos kCoincidence = 50 * kMicrosecond;
 
 bool is_wait_call(std::string_view name) {
@@ -39,7 +42,7 @@ bool is_wait_call(std::string_view name) {
   return std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end();
 }
 
-/// Device ops (and host-side collectives) in the order in which the host issued them.
+/// Returns device ops (and host-side collectives) in the order in which the host issued them.
 std::vector<OpId> by_issue(const RankDraft& draft) {
   std::vector<OpId> ops;
   for (const OpId id : draft.op_of_event) {
@@ -51,8 +54,8 @@ std::vector<OpId> by_issue(const RankDraft& draft) {
   return ops;
 }
 
-/// Source 3 of the head of this file. Walks over the device work in order of issue and decides for
-/// each piece of work whether it waited, and for what.
+/// Source 3 of the file head. Goes through the device work in the order of issue. For each piece of
+/// work, decides whether it waited, and for which other work.
 class WaitInference {
  public:
   WaitInference(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft)
@@ -80,7 +83,8 @@ class WaitInference {
         // The op could have started at `free`: it was issued, and its stream was idle.
         const Nanos free = std::max(
             op.issued, before == previous.end() ? kLongAgo : draft_.ops[before->second].end());
-        // A long pause that ends together with other work shows a wait, with or without wait call.
+        // A long pause whose end coincides with the end of other work is a wait, with or without a
+        // wait call.
         const bool paused = waits.any > 0 || op.start - free > kCoincidence;
         if (!paused || !follow_cause(id, free)) follow_communication(id, waits.for_communication);
         if (waits.any > 0) follow_other_stream(id, last_issued);
@@ -91,20 +95,20 @@ class WaitInference {
   }
 
  private:
-  /// Which code made a wait call. A call made by a collective only orders the kernel of this
-  /// collective. A call made by a compute op orders the streams that this op uses. Any other call
+  /// Which code made a wait call. If a collective made it, it only orders the kernel of this
+  /// collective. If a compute op made it, it orders the streams that this op uses. Any other call
   /// (Work::wait(), the end of the backward pass) makes compute wait for communication.
   enum class Caller : std::uint8_t { kCollective, kComputeOp, kOther };
 
-  /// Wait calls that preceded a launch.
+  /// The numbers of wait calls that preceded a launch.
   struct Waits {
-    int any = 0;                ///< all of them
-    int for_communication = 0;  ///< those with Caller::kOther
+    int any = 0;                ///< all wait calls
+    int for_communication = 0;  ///< wait calls with Caller::kOther
   };
 
-  /// Sets `waits_`: for each launched op, the wait calls made since the launch before it, on any
-  /// thread. All threads count, because at the end of a backward pass the autograd thread makes the
-  /// stream wait, and the main thread then launches the optimizer.
+  /// Sets `waits_`. For each launched op, counts the wait calls since the launch before it, on all
+  /// threads. All threads must count: at the end of a backward pass, the autograd thread makes the
+  /// stream wait, and then the main thread launches the optimizer.
   void count_waits_before_launches() {
     const auto& e = trace_.events;
     std::vector<std::pair<Nanos, Caller>> calls;
@@ -132,9 +136,9 @@ class WaitInference {
     }
   }
 
-  /// Looks at the framework ops around the call, from the inside out. PyTorch records a collective
-  /// as c10d::... > record_param_comms > nccl:..., and Work::wait() as a record_param_comms whose
-  /// collective is named "wait".
+  /// Finds out which code made the call. Looks at the framework ops around the call, the innermost
+  /// first. PyTorch records a collective as c10d::... > record_param_comms > nccl:.... It records
+  /// Work::wait() as a record_param_comms whose collective is named "wait".
   Caller caller(std::uint32_t call) const {
     bool innermost = true;
     for (std::uint32_t e = launches_.parent[call]; e != trace::kNone; e = launches_.parent[e]) {
@@ -155,16 +159,17 @@ class WaitInference {
     return Caller::kOther;
   }
 
-  /// Communication after a wait call follows the last compute of each other stream.
+  /// Adds edges for communication after a wait call: it follows the last compute of each other
+  /// stream.
   void follow_compute(OpId id) {
     for (const auto& [lane, last] : last_compute_) {
       if (lane != draft_.ops[id].lane) add(last, id);
     }
   }
 
-  /// Finds the work that ended right before the op's start, on another stream, issued before the op
-  /// and still running at `free` (the time at which the op could have started). If there is such
-  /// work, the op waited for it: adds the edge and returns true.
+  /// Finds work on another stream that ended right before the start of the op. The work must have
+  /// been issued before the op, and must still have run at `free`, the time at which the op could
+  /// have started. If there is such work, the op waited for it: adds the edge and returns true.
   bool follow_cause(OpId id, Nanos free) {
     const DraftOp& op = draft_.ops[id];
     auto it =
@@ -182,8 +187,8 @@ class WaitInference {
     return false;
   }
 
-  /// Removes a communication from the outstanding ones, with everything before it on its stream: a
-  /// stream runs in order, so the earlier communication is over, too.
+  /// Removes a communication and everything before it on its stream from the outstanding
+  /// communication. A stream runs in order, so the earlier communication is over, too.
   void forget(OpId source) {
     const auto found = std::find(outstanding_.begin(), outstanding_.end(), source);
     if (found == outstanding_.end()) return;
@@ -194,8 +199,8 @@ class WaitInference {
                        end);
   }
 
-  /// If no pause shows what the op waited for: each wait call waits for one communication, the
-  /// oldest outstanding one first. One that ended after the op's start cannot have been awaited.
+  /// For an op whose wait no pause explains: each wait call waits for one communication, the oldest
+  /// outstanding one first. A communication that ended after the start of the op cannot be meant.
   void follow_communication(OpId id, int waits) {
     const Nanos start = draft_.ops[id].start;
     for (; waits > 0 && !outstanding_.empty(); --waits) {
@@ -205,8 +210,9 @@ class WaitInference {
     }
   }
 
-  /// Compute after a wait call follows the work issued just before it, if that work is compute on
-  /// another stream: frameworks fork and join side streams in this way.
+  /// Compute after a wait call may follow the work that was issued just before it, if that work is
+  /// compute on another stream. Frameworks create such waits when they move work to a side stream
+  /// and back.
   void follow_other_stream(OpId id, OpId last_issued) {
     if (last_issued == kNoId) return;
     const DraftOp& last = draft_.ops[last_issued];
@@ -223,11 +229,12 @@ class WaitInference {
   std::unordered_map<OpId, Waits> waits_;  ///< by launched op
   std::map<LaneId, OpId> last_compute_;    ///< last issued compute of each stream
   std::vector<OpId> by_end_;               ///< device work by its end
-  std::deque<OpId> outstanding_;  ///< communication that nothing waits for yet, in order of issue
+  /// communication for which nothing waits yet, in the order of issue
+  std::deque<OpId> outstanding_;
 };
 
-/// Whether at least half of the sync records tell what a stream waited for. With CUDA 13, the
-/// profiler writes sync records that name neither stream nor event record.
+/// Whether at least half of the sync records show for what a stream waited. With CUDA 13, the
+/// profiler writes sync records that name neither the stream nor the record of the event.
 bool records_tell_waits(const trace::RankTrace& trace) {
   std::int64_t waits = 0, told = 0;
   for (const trace::SyncDetail& sync : trace.syncs) {
@@ -238,8 +245,8 @@ bool records_tell_waits(const trace::RankTrace& trace) {
   return trace.facts.sync_events && 2 * told >= waits;
 }
 
-/// Source 2. Sync records name streams by number and event records by correlation id, so both are
-/// looked up by these numbers first.
+/// Source 2 of the file head. Sync records name streams by number and event records by correlation
+/// id. So the function first makes tables to look up both.
 void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   const auto& e = trace.events;
   std::map<std::int64_t, std::vector<OpId>> on_stream;  // as issued
@@ -276,7 +283,8 @@ void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   }
 }
 
-/// Source 1. Only dependencies between device work become edges; launches connect the host ops.
+/// Source 1 of the file head. Only dependencies between device work become edges, because host ops
+/// are already connected to device work by launches.
 void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
   for (const trace::Dependency& dependency : trace.dependencies) {
     const OpId before = draft.op_of_event[dependency.before];
@@ -287,9 +295,10 @@ void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
   }
 }
 
-/// A blocking call returns because device work ended. No profiler says which, so take the work that
-/// ended last before the return, of all work issued before the call. Work that ended long before
-/// the call (1 ms) cannot be the cause: then the call did not wait for the device.
+/// Adds the device work for which each blocking call waited. No profiler records which work this
+/// was. Of all work that was issued before the call, the function takes the work that ended last
+/// before the return. If this work ended long before the call (1 ms), it cannot be the cause: the
+/// call did not wait for the device.
 void waits_of_host(RankDraft& draft) {
   std::vector<OpId> by_end;
   for (const OpId id : draft.op_of_event) {
@@ -298,8 +307,8 @@ void waits_of_host(RankDraft& draft) {
   std::sort(by_end.begin(), by_end.end(), [&](OpId a, OpId b) {
     return std::pair{draft.ops[a].end(), a} < std::pair{draft.ops[b].end(), b};
   });
-  // An order edge into a kSync op joins a blocking call and its return. The loop appends to
-  // draft.edges, so it stops at the edges that were there before.
+  // An order edge into a kSync op connects a blocking call and its return. The loop appends to
+  // draft.edges. So it looks only at the edges that were there before.
   const std::size_t known = draft.edges.size();
   for (std::size_t i = 0; i < known; ++i) {
     const DraftEdge edge = draft.edges[i];

@@ -63,8 +63,9 @@ Status verify_op(const Graph& graph, OpId op) {
   return {};
 }
 
-/// Checks the edges, and that the sum of all durations and delays fits into 64-bit nanoseconds: no
-/// path can be longer than this sum, so replay may add without checks for overflow.
+/// Checks the edges. Also checks that the sum of all durations and delays fits into 64-bit
+/// nanoseconds. No path can be longer than this sum, so replay can add times without checking for
+/// overflow.
 Status verify_edges(const Graph& graph) {
   const std::size_t n = graph.size();
   if (graph.edges.size() >= kNoId) return broken("more edges than 32-bit ids");
@@ -106,8 +107,8 @@ bool moves_data(OpKind kind) {
   return kind == OpKind::kTransfer || kind == OpKind::kPush || kind == OpKind::kPull;
 }
 
-/// `awaited` is scratch space with one entry per op: the last collective whose transfer was seen to
-/// wait for the op. One array serves all collectives, so the whole check stays linear.
+/// Checks one collective. `awaited` is scratch space with one entry per op: the last collective
+/// whose transfer waits for the op. All calls use the same array, so the whole check stays linear.
 Status verify_collective(const Graph& graph, std::uint32_t index,
                          std::vector<std::uint32_t>& awaited) {
   const Collective& collective = graph.collectives[index];

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The global dataflow graph of a job: one op for each piece of work of every rank, and one edge for
-// each op that must end before another may start. All timing follows from one rule:
+// The global dataflow graph of a job. It has one op for each piece of work of every rank. An edge
+// says that its source must end before its destination may start. All timing follows from one rule:
 //
 //     start(op) = max over its in-edges of end(source) + delay,   end(op) = start(op) + duration
 //
-// so host order, stream order, launches, event waits and collectives are all edges:
+// So the order of host work, the order of streams, launches, event waits and collectives are all
+// expressed by edges:
 //   * A lane (host thread, stream, link) runs in recorded order: each op has an edge to the next op
 //     of its lane. The delay of that edge is the work or idle time that nothing else explains.
 //   * A blocking host call is two ops: the call, and its return, which also waits for the device.
 //   * A collective is one kArrive op per member (on the member's stream) and one kTransfer op (on
-//     the lane of the communicator) that waits for every arrival. The next op of each member's
-//     stream waits for the transfer. So a collective starts to move data when its last member
-//     arrives, and it ends for all members at once.
-// Durations and delays of a finished graph may change. Its structure may not: use GraphBuilder.
+//     the lane of the communicator). The transfer waits for every arrival. The next op of each
+//     member's stream waits for the transfer. So a collective starts to move data when its last
+//     member arrives, and it ends for all members at once.
+// Code may change the durations and delays of a finished graph, but not its structure. Use
+// GraphBuilder to change the structure.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +35,16 @@ using EdgeId = std::uint32_t;
 constexpr std::uint32_t kNoId = 0xffffffffu;
 
 enum class OpKind : std::uint8_t {
-  kHost,      ///< work on a host thread, including runtime calls that launch nothing
-  kLaunch,    ///< host call that puts work on a device
-  kSync,      ///< return of a blocking host call (duration 0 or the wake-up time)
-  kKernel,    ///< device compute
-  kCopy,      ///< device memcpy or memset
-  kArrive,    ///< member of a collective or message is ready to move data (on the member's stream)
-  kTransfer,  ///< the movement itself, one op per collective or message (on the link's lane)
-  kPush,      ///< parameter server: worker -> server
-  kPull,      ///< parameter server: server -> worker
+  kHost,    ///< work on a host thread, including runtime calls that launch nothing
+  kLaunch,  ///< host call that puts work on a device
+  kSync,    ///< the return of a blocking host call; its duration is 0 or the time to wake up
+  kKernel,  ///< device compute
+  kCopy,    ///< device memcpy or memset
+  kArrive,  ///< a member of a collective or message is ready to move data (on the member's stream)
+  /// Data of a collective or message moves; one op for all members (on the link's lane).
+  kTransfer,
+  kPush,  ///< parameter server: data goes from a worker to a server
+  kPull,  ///< parameter server: data goes from a server to a worker
 };
 
 enum class LaneKind : std::uint8_t { kHost, kStream, kLink };
@@ -53,20 +56,23 @@ struct Lane {
 };
 
 enum class EdgeKind : std::uint8_t {
-  kOrder,      ///< next on the same lane
-  kLaunch,     ///< host call -> device work
-  kEventWait,  ///< stream waits for an event of another stream
-  kHostSync,   ///< device work -> host call that waited for it
-  kThread,  ///< host thread -> thread that continues (forward -> backward, backward -> optimizer)
-  kCollective,  ///< arrival -> transfer, and transfer -> next op of each member's stream
-  kData,        ///< known data dependency (execution traces, micro-batches)
+  kOrder,      ///< from an op to the next op of its lane
+  kLaunch,     ///< from a host call to the device work that it launched
+  kEventWait,  ///< a stream waits for an event of another stream
+  kHostSync,   ///< from device work to the host call that waited for it
+  /// From one host thread to another that continues its work (forward -> backward -> optimizer).
+  kThread,
+  /// From an arrival to its transfer, and from a transfer to the next op of each member's stream.
+  kCollective,
+  kData,  ///< known data dependency (execution traces, micro-batches)
 };
 
 struct Edge {
   OpId source = 0;
   EdgeKind kind = EdgeKind::kOrder;
-  bool inferred = false;  ///< follows from conventions of the framework; not recorded
-  Nanos delay = 0;        ///< least time from the source's end to the op's start; never negative
+  bool inferred = false;  ///< true: not recorded, but concluded from how frameworks work
+  /// Least time from the end of the source to the start of the destination; never negative.
+  Nanos delay = 0;
 };
 
 /// Columns with one entry per op. Ids are a topological order: every edge goes from a lower id to a
@@ -77,13 +83,14 @@ struct Ops {
   std::vector<NameId> name;
   std::vector<std::int32_t> step;  ///< step that issued the op; -1 before the first step
   std::vector<Nanos> duration;
-  std::vector<Nanos> recorded_start;      ///< aligned clock; -1 if the op was not recorded
+  std::vector<Nanos> recorded_start;      ///< on the aligned clock; -1 if the op was not recorded
   std::vector<Nanos> recorded_duration;   ///< -1 if not recorded
   std::vector<Bytes> bytes;               ///< size of a transfer or copy; -1 if unknown
   std::vector<std::uint32_t> event;       ///< index into the rank's trace events; kNoId if none
   std::vector<std::uint32_t> collective;  ///< index into Graph::collectives; kNoId if none
-  /// Number of host events that the profiler recorded in the op and in the gap before it. Each
-  /// record cost the host some time; a prediction of the job without profiler subtracts that time.
+  /// The number of host events that the profiler recorded in the op and in the gap before it.
+  /// Recording an event cost the host some time. A prediction of the job without profiler subtracts
+  /// that time.
   std::vector<std::int32_t> host_events;
 
   std::size_t size() const { return kind.size(); }
@@ -91,17 +98,17 @@ struct Ops {
 
 using trace::CollectiveKind;
 
-/// One collective or message: its members, and what a cost model needs to know about it.
+/// One collective or message: its members and the properties that cost models use.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kOther;
-  std::int32_t ranks = 0;  ///< size of its group; counts members that were not recorded, too
-  Bytes bytes = -1;        ///< size of the whole array, as link tables count it; -1 if unknown
+  std::int32_t ranks = 0;  ///< number of ranks in its group; includes ranks that were not recorded
+  Bytes bytes = -1;        ///< size of the whole array, as in link tables; -1 if unknown
   std::string group;
-  std::int64_t sequence = -1;  ///< position in its group
+  std::int64_t sequence = -1;  ///< its position among the collectives of its group
   OpId transfer = kNoId;
-  /// For a transfer that shared the network with other transfers: how long it would have taken
-  /// alone, if all of them got equal shares. -1 if it was alone or if this is unknown. The text
-  /// form leaves it out.
+  /// Only for a transfer that shared the network with other transfers: the time that it would have
+  /// taken alone, if all of them got equal shares of the network. -1 if it did not share the
+  /// network, or if this is unknown. The text form does not contain this field.
   Nanos alone = -1;
   std::vector<OpId> arrivals;  ///< one per recorded member
 };
@@ -119,14 +126,14 @@ class Graph {
   std::vector<Lane> lanes;
   Ops ops;
   std::vector<Edge> edges;         ///< grouped by destination
-  std::vector<EdgeId> first_edge;  ///< size() + 1 offsets into edges
+  std::vector<EdgeId> first_edge;  ///< offsets into `edges`; has size() + 1 entries
   std::vector<Collective> collectives;
-  std::vector<std::int64_t> steps;  ///< step numbers, ascending, as the framework counts them
-  Nanos origin = 0;                 ///< time of recorded_start 0, on the clock of the traces
+  std::vector<std::int64_t> steps;  ///< step numbers in the framework's count; ascending
+  Nanos origin = 0;  ///< the time on the clock of the traces at which recorded_start is 0
 };
 
-/// Checks the invariants that this room's README lists. The error names the first one that is
-/// broken and its op. Linear in ops, edges and members.
+/// Checks the invariants that this room's README lists. The Error names the first broken invariant
+/// and the op that breaks it. Linear in ops, edges and members.
 Status verify(const Graph& graph);
 
 }  // namespace weft::graph

@@ -17,16 +17,16 @@ using trace::EventKind;
 using trace::RankTrace;
 using Point = HostPoint;
 
-/// CUPTI's name for the overhead of a launch that found the launch queue full.
+/// CUPTI's name for the time for which a launch waits because the launch queue is full.
 constexpr std::string_view kQueueFull = "Command Buffer Full";
-/// No runtime call takes this long by itself. A call that lasts longer, and ends at the same time
-/// as device work, waited for that work.
+/// No runtime call takes this long by itself. If a longer call ends at the same time as device
+/// work, it waited for that work.
 constexpr Nanos kLongCall = 300 * kMicrosecond;
-/// A call and device work end at the same time if the work ended at most this long before the call.
+/// A call and device work end at the same time if the work ended at most this much before the call.
 constexpr Nanos kEndsTogether = 30 * kMicrosecond;
-/// Part of a long launch call that is the launch itself; the rest is a wait for the queue.
+/// The part of a long launch call that is the launch itself. The rest is a wait for the queue.
 constexpr Nanos kOwnTimeOfLaunch = 10 * kMicrosecond;
-/// A full launch queue holds a call for at least this long; below it is noise.
+/// A full launch queue delays a call for at least this long. A shorter delay is noise.
 constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
 
 bool is_blocking(std::string_view call) {
@@ -75,9 +75,10 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
   }
   queue_full.sort();
 
-  // After AccumulateGrad, but in the same autograd::engine::... range, DDP's hook may scale the
-  // gradient; the gradient is ready only then. `scaled` holds, per engine range, the end of the
-  // last call that launched such work. Launches of collectives (nccl:, c10d::) do not count.
+  // After AccumulateGrad, DDP's hook may scale the gradient in the same autograd::engine::...
+  // range. Then the gradient is ready only after that. `scaled` has one entry per engine range: the
+  // end of the last call in it that launched such work. Launches of collectives (nccl:, c10d::) do
+  // not count.
   std::vector<Nanos> scaled(e.size(), INT64_MIN);
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (!launches_work[i]) continue;
@@ -113,8 +114,8 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
       Point point{blocks ? Point::Kind::kBlocking : Point::Kind::kLaunch, e.lane[i], e.start[i],
                   e.end(i), i};
       Nanos wait = queue_full.overlap(point.start, point.end);
-      // Older profilers do not record that the queue was full. There, a long launch that ends
-      // together with device work shows it.
+      // Older profilers do not record that the queue was full. In their traces, a long launch that
+      // ends together with device work is such a wait.
       if (wait == 0 && !blocks && waits_for_device(i)) wait = e.duration[i] - kOwnTimeOfLaunch;
       if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
       points.push_back(point);
@@ -134,7 +135,8 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
   return points;
 }
 
-/// Framework ops that put a collective into the queue of another thread. They count as launches.
+/// Finds framework ops that put a collective into the queue of another thread. They count as
+/// launches.
 void find_enqueues(const RankTrace& trace, const trace::Launches& launches,
                    std::vector<Point>& points) {
   const auto& e = trace.events;
@@ -145,8 +147,8 @@ void find_enqueues(const RankTrace& trace, const trace::Launches& launches,
   }
 }
 
-/// The work of a rank without device: collectives and outermost framework ops. An op is cut at the
-/// points within it, because other threads may take over there; each piece is a point.
+/// Finds the work of a rank without device: collectives and outermost framework ops. An op is cut
+/// at each point inside it, because other threads may take over there. Each piece is a point.
 void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communication,
                     std::vector<Point>& points) {
   const auto& e = trace.events;
@@ -163,8 +165,8 @@ void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communic
   sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple{e.start[a], -e.duration[a], a} < std::tuple{e.start[b], -e.duration[b], b};
   });
-  // Outer ops come first at equal starts, so an op that begins before the end of the last one taken
-  // on its lane lies within that one.
+  // If two ops start at the same time, the outer op comes first. So an op is inside the last
+  // outermost op of its lane if it begins before the end of that op.
   std::vector<Nanos> reached(trace.lanes.size(), INT64_MIN);
   for (const std::uint32_t i : order) {
     const std::uint32_t lane = e.lane[i];
@@ -183,8 +185,9 @@ void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communic
   }
 }
 
-/// At equal times: step marks come first, so that a step begins before its first call. Work comes
-/// last, because a piece of work continues behind the point that cut it.
+/// Sorts points by time. Of points at the same time, step marks come first, so that a step begins
+/// before its first call. Work comes last, because a piece of work continues behind the point that
+/// cut it.
 void sort_by_time(std::vector<Point>& points) {
   const auto key = [](const Point& p) {
     const int order = p.kind == Point::Kind::kStep ? 0 : p.kind == Point::Kind::kWork ? 2 : 1;

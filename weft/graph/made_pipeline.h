@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: op timelines of synthetic jobs, with known times. Tests add phases by hand, or
-// simulate a 1F1B (one-forward-one-backward) schedule. It shares no code with the graph builder, so
-// that the two can check each other.
+// For tests: op timelines of synthetic jobs whose times are known. Tests add phases by hand, or
+// simulate a 1F1B (one-forward-one-backward) schedule. This file shares no code with the graph
+// builder, so the results of the two can be compared.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace weft::graph::made {
 
-/// One worker for each (replica, stage), rank = stage * replicas + replica, without events.
+/// Makes a run with one worker for each (replica, stage) and without events. The rank of a worker
+/// is stage * replicas + replica.
 inline trace::Run empty_run(std::int32_t replicas, std::int32_t stages) {
   trace::Run run;
   run.world = replicas * stages;
@@ -63,19 +64,21 @@ struct Pipeline {
   Nanos scatter = 6 * kMillisecond;
   Nanos clip = 2 * kMillisecond;
   Nanos optimizer = 3 * kMillisecond;
-  Nanos launch = 0;  ///< pause before every compute
-  /// Changes the time of one compute ("forward-compute", "backward-compute", "optimizer").
+  Nanos launch = 0;  ///< pause before every forward, backward and optimizer
+  /// Changes the time of single pieces of compute ("forward-compute", "backward-compute",
+  /// "optimizer").
   std::function<Nanos(std::string_view name, const trace::RankTrace&, std::int32_t step,
                       std::int32_t micro_batch, Nanos usual)>
       vary = [](std::string_view, const trace::RankTrace&, std::int32_t, std::int32_t,
                 Nanos usual) { return usual; };
-  /// Changes the time of one message by the ranks of sender and receiver.
+  /// Changes the time of single messages, which are named by the ranks of their sender and
+  /// receiver.
   std::function<Nanos(std::int32_t from, std::int32_t to, Nanos usual)> vary_message =
       [](std::int32_t, std::int32_t, Nanos usual) { return usual; };
 };
 
-/// Order of one stage: the warm-up, then one forward and one backward in turn, then the backwards
-/// that are left.
+/// Returns the order of the passes of one stage. First come the forwards of the warm-up. Then a
+/// forward and a backward follow each other in turn. The remaining backwards come last.
 inline std::vector<std::pair<bool, std::int32_t>> one_forward_one_backward(const Pipeline& made,
                                                                            std::int32_t stage) {
   std::vector<std::pair<bool, std::int32_t>> order;  // is forward, micro-batch
@@ -89,9 +92,9 @@ inline std::vector<std::pair<bool, std::int32_t>> one_forward_one_backward(const
   return order;
 }
 
-/// Simulates the schedule. A message moves once its sender is done and its receiver has finished
-/// the compute before. Collectives start at their last arrival, as in the timelines of the
-/// straggler study.
+/// Simulates the schedule. A message moves when its sender has finished and its receiver has
+/// finished the compute before. Collectives start when their last member arrives, as in the
+/// timelines of the straggler study.
 inline trace::Run play(const Pipeline& made) {
   trace::Run run = empty_run(made.replicas, made.stages);
   Nanos now = 0;

@@ -19,11 +19,13 @@ using trace::MadeRank;
 
 constexpr Nanos us = kMicrosecond;
 
-/// Adds launches and kernels by recorded times.
+/// One rank of a synthetic recording. Its functions add launches and kernels with given recorded
+/// times.
 struct Rank : MadeRank {
   using MadeRank::MadeRank;
 
-  /// Adds a call and the work that it puts on `stream`; returns the event of the work.
+  /// Adds a call and the device work that it puts on `stream`. Returns the event of the device
+  /// work.
   std::uint32_t launch(const std::string& name, Nanos call, Nanos call_time, Nanos start,
                        Nanos duration, std::int64_t stream = 7) {
     runtime(call, call_time, ++correlation);
@@ -65,7 +67,7 @@ struct Made {
     m.members = std::move(members);
     matches.push_back(std::move(m));
   }
-  /// Fails the test, by an exception, if the result is an error or does not pass verify().
+  /// Builds the graph and verifies it. If either fails, throws an exception, which fails the test.
   void build() {
     auto result = graph::build(run, matches, diagnostics);
     if (!result) throw std::runtime_error(result.error().text());

@@ -8,8 +8,8 @@
 
 namespace weft::graph {
 
-/// Host op of length zero at the beginning of each step. One more, which belongs to no step, marks
-/// the end of the last step.
+/// A host op of length zero at the beginning of each step. One more such op, which belongs to no
+/// step, marks the end of the last step.
 constexpr std::string_view kStepMark = "step";
 /// A launch that found the launch queue of the device full. Two ops carry this name: the call, and
 /// its return once the queue has room.

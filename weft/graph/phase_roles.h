@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of work in an op timeline, and the names that the timelines of ByteDance's straggler
-// study give them. Private to this room.
+// The kinds of work in an op timeline, and their names in the timelines of ByteDance's straggler
+// study. Private to this room.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ constexpr bool is_message(Role role) {
   return role >= Role::kForwardSend && role <= Role::kBackwardRecv;
 }
 
-/// Whether the worker does this work alone. All other work moves data between workers.
+/// True if the worker does this work alone. Work of any other role moves data between workers.
 constexpr bool is_local(Role role) {
   return role <= Role::kOtherCompute || role == Role::kGc || role == Role::kOptimizer;
 }

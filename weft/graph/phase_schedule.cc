@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules are those of Megatron-LM's 1F1B schedules, plain and interleaved. Worker by worker:
+// The rules are those of Megatron-LM's 1F1B schedules, plain and interleaved. For each worker:
 //   * compute (forwards and backwards) is one chain in recorded order;
-//   * each message belongs to one compute: the compute that produced or consumes its tensor. The
-//     sender's model chunk and the micro-batch name the message, so both of its ends find the same
-//     group. Pairing messages with computes is the hard part, because files lack some messages and
-//     hold others that never ran (match_messages());
+//   * each message belongs to one compute: the compute that produced or consumed its tensor. Both
+//     ends of a message must find the same group. So the key of the group is the sender's model
+//     chunk and the micro-batch. Finding the compute of each message is the hard part
+//     (match_messages()): files lack some messages and contain others that were never executed;
 //   * parameter gathers and gradient reductions run on one stream, in recorded order;
 //   * the rest of the step (from the last compute to the optimizer) is one chain.
 #include "weft/graph/phase_schedule.h"
@@ -20,14 +20,14 @@ namespace {
 using Index = std::uint32_t;
 using Indices = std::vector<Index>;
 
-/// Starts and ends within one worker come from one clock, but are rounded by up to this much.
+/// All starts and ends of one worker come from one clock, but they are rounded by up to this much.
 constexpr Nanos kClockGrain = 50 * kMicrosecond;
 
 struct StepContext {
   const Layout& layout;
   std::span<Work> works;
   std::int32_t chunks = 1;
-  bool unique_ids = false;  ///< micro-batch ids identify each compute of a worker
+  bool unique_ids = false;  ///< no two computes of a worker have the same micro-batch id
   Schedule out;
 
   void after(Index source, Index destination) { out.dependencies.push_back({source, destination}); }
@@ -37,21 +37,21 @@ struct StepContext {
 };
 
 struct WorkerLists {
-  std::array<Indices, kRoles> by_role;  ///< by sequence
-  Indices compute;                      ///< forward, backward and other, as they ran
+  std::array<Indices, kRoles> by_role;  ///< one list per role, sorted by sequence
+  Indices compute;  ///< forward, backward and other compute, in the order in which it ran
   Indices& operator[](Role role) { return by_role[static_cast<std::size_t>(role)]; }
 };
 
 std::int32_t chunk_of(const Work& work) { return std::max(work.detail.chunk, 0); }
 
-/// Position of a compute among all model chunks of the pipeline, in order of the forward pass. With
-/// interleaving, stage s holds the model chunks s, s + stages, s + 2 stages ...
+/// Returns the position of a compute among all model chunks of the pipeline, in the order of the
+/// forward pass. With interleaving, stage s holds the model chunks s, s + stages, s + 2 stages ...
 std::int32_t model_chunk(const StepContext& step, const Work& work) {
   return chunk_of(work) * step.layout.stages + step.layout.places[work.worker].stage;
 }
 
-/// For each compute, the micro-batch that its messages carry. All stages run the micro-batches of a
-/// chunk in the same order, so the position in this order replaces ids that are not unique.
+/// Returns for each compute the micro-batch of its messages. If ids are not unique, the position of
+/// the compute replaces them: all stages run the micro-batches of a chunk in the same order.
 std::vector<std::int32_t> micro_batches(const StepContext& step, const Indices& computes) {
   std::vector<std::int32_t> ids;
   std::map<std::int32_t, std::int32_t> count;
@@ -64,22 +64,23 @@ std::vector<std::int32_t> micro_batches(const StepContext& step, const Indices& 
 
 struct Direction {
   Role compute, send, recv;
-  std::int32_t ahead;  ///< from the sender's model chunk to the receiver's: +1 or -1
+  std::int32_t ahead;  ///< +1 or -1: model chunk of the receiver minus that of the sender
 };
 constexpr Direction kDirections[] = {
     {Role::kForward, Role::kForwardSend, Role::kForwardRecv, 1},
     {Role::kBackward, Role::kBackwardSend, Role::kBackwardRecv, -1},
 };
 
-/// Whether the compute sends (or receives) a message at all. The first model chunk receives nothing
-/// in the forward pass, the last one sends nothing, and the reverse in the backward pass.
+/// Whether the compute sends (or receives) a message at all. In the forward pass, the first model
+/// chunk receives nothing and the last one sends nothing. In the backward pass, the first one sends
+/// nothing and the last one receives nothing.
 bool needs_message(const StepContext& step, const Direction& way, bool send, const Work& compute) {
   const std::int32_t peer = model_chunk(step, compute) + (send ? way.ahead : -way.ahead);
   return peer >= 0 && peer < step.layout.stages * step.chunks;
 }
 
-/// For each message, the position in `computes` of the compute that it belongs to, or
-/// computes.size() if it belongs to none.
+/// Finds the compute of each message. Returns positions in `computes`, and computes.size() for a
+/// message that belongs to no compute.
 std::vector<std::size_t> match_messages(const StepContext& step, const Direction& way, bool send,
                                         const Indices& computes, const Indices& messages) {
   std::vector<std::size_t> needing;
@@ -88,9 +89,9 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
   }
   std::vector<std::size_t> match(messages.size(), computes.size());
   if (computes.empty()) return match;
-  // A message was recorded but never executed if it is a receive that starts after the start of the
-  // last compute, or a send that ends before the end of the first compute. Only interleaved
-  // schedules record such messages.
+  // Only interleaved schedules record messages that were never executed. Such a message is a
+  // receive that starts after the start of the last compute, or a send that ends before the end of
+  // the first compute.
   Nanos first_end = step.works[computes.front()].end;
   Nanos last_start = step.works[computes.front()].start;
   for (Index c : computes) {
@@ -105,18 +106,18 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
         send ? work.end < first_end - kClockGrain : work.start > last_start + kClockGrain;
     if (!(may_idle && idle)) launched.push_back(m);
   }
-  // Message order and compute order agree, so equal counts pair up by position.
+  // Messages have the same order as computes. So if the counts are equal, pair them by position.
   if (launched.size() == needing.size()) {
     for (std::size_t k = 0; k < launched.size(); ++k) match[launched[k]] = needing[k];
   } else if (launched.size() == computes.size() || launched.size() + 1 == computes.size()) {
-    // Interleaved schedules may record one message per compute, needed or not. The very first
-    // receive of a step may be missing.
+    // Interleaved schedules may record one message for every compute, whether it needs one or not.
+    // The very first receive of a step may be missing.
     const std::size_t skip = computes.size() - launched.size();
     for (std::size_t k = 0; k < launched.size(); ++k) {
       match[launched[k]] = send ? k : k + skip;
     }
   } else {
-    // Messages are missing. Trust the sequence number in the file, as long as it ascends.
+    // Messages are missing. Use the sequence numbers in the file as long as they ascend.
     std::int32_t previous = -1;
     for (std::size_t m : launched) {
       const std::int32_t at = step.works[messages[m]].detail.sequence;
@@ -151,7 +152,7 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
     if (send) {
       step.after(computes[at], messages[m]);
     } else {
-      // A receive is posted once the previous compute has ended: before that it has no buffer.
+      // A receive has a buffer only after the previous compute has ended. It is posted then.
       step.after(messages[m], computes[at]);
       if (at > 0) step.after(computes[at - 1], messages[m]);
     }
@@ -167,7 +168,8 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
   if (first - lists.compute.begin() >= 2) step.after(*(first - 2), kept.front());
 }
 
-/// The first (or last) of `computes` that works on `chunk`, or on any chunk if `chunk` is negative.
+/// Returns the first (or last) of `computes` that works on `chunk`. If `chunk` is negative, any
+/// chunk will do.
 const Index* find_chunk(const StepContext& step, const Indices& computes, std::int32_t chunk,
                         bool last) {
   const Index* found = nullptr;
@@ -204,7 +206,8 @@ void schedule_gradients(StepContext& step, WorkerLists& lists) {
   }
 }
 
-/// From the last compute to the optimizer. Parts that a job does not have are skipped.
+/// Adds the dependencies from the last compute to the optimizer. Skips parts that a job does not
+/// have.
 void schedule_tail(StepContext& step, WorkerLists& lists) {
   const bool overlaps = step.layout.overlaps_gradients;
   Indices tail;
@@ -236,7 +239,8 @@ GroupKey collective_key(const WorkerPlace& place, Role role, std::int32_t sequen
       return {role, 0, 0, 0, sequence};
     case Role::kEmbeddingGrads:  // the first and the last stage of a pipeline share the table
       return {role, place.replica, place.shard, 0, sequence};
-    case Role::kLayerNormGrads:  // tensor-parallel ranks, which the timeline shows as one worker
+    // tensor-parallel ranks; the timeline shows all of them as one worker
+    case Role::kLayerNormGrads:
       return {role, place.rank, 0, 0, sequence};
     default:  // the replicas of a stage
       return {role, place.stage, place.shard, 0, sequence};
@@ -248,7 +252,7 @@ void group_collectives(StepContext& step, const WorkerPlace& place, const Worker
     if (list.empty()) continue;
     const Role role = step.works[list.front()].role;
     if (is_local(role) || is_message(role)) continue;
-    // If the file has no sequence numbers, or repeats one, the position in the list replaces them.
+    // If the file has no sequence numbers or repeats one, use the position in the list instead.
     const auto sequence = [&](std::size_t i) { return step.works[list[i]].detail.sequence; };
     bool unique = sequence(0) >= 0;
     for (std::size_t i = 1; i < list.size(); ++i) unique &= sequence(i - 1) < sequence(i);
@@ -259,7 +263,8 @@ void group_collectives(StepContext& step, const WorkerPlace& place, const Worker
   }
 }
 
-/// Whether each forward (and each backward) of a worker and chunk has a micro-batch id of its own.
+/// Whether each worker has a different micro-batch id for each forward of a chunk, and for each
+/// backward.
 bool micro_batch_ids_are_unique(std::span<const Work> works) {
   std::set<std::tuple<std::uint32_t, Role, std::int32_t, std::int32_t>> seen;
   for (const Work& work : works) {

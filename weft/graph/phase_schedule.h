@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the dependencies of one step of a synchronous pipeline (see build_phases.h). Private to
+// Lists the dependencies within one step of a synchronous pipeline (see build_phases.h). Private to
 // this room.
 #pragma once
 
@@ -27,7 +27,8 @@ struct WorkerPlace {
 struct Layout {
   std::vector<WorkerPlace> places;  ///< one per worker
   std::int32_t stages = 1;
-  bool overlaps_gradients = false;  ///< reduce-scatter runs during the backward of other chunks
+  /// Each reduce-scatter runs while other chunks run their backward.
+  bool overlaps_gradients = false;
 };
 
 /// One recorded phase.
@@ -38,36 +39,38 @@ struct Work {
   Nanos end = 0;
   trace::PhaseDetail detail;
   std::uint32_t event = kNoId;
-  NameId name = 0;       ///< in the graph's names
-  bool dropped = false;  ///< recorded but never executed, see schedule_step()
+  NameId name = 0;       ///< id in the names of the graph
+  bool dropped = false;  ///< true: recorded but never executed, see schedule_step()
 };
 
-/// Both are indices into the step's works.
+/// The second work waits for the first. Both are given as indices into the works of the step.
 struct Dependency {
   std::uint32_t source = 0;
   std::uint32_t destination = 0;
 };
 
-/// Identifies one collective or message of a step. What `group` means depends on the role: see
-/// collective_key() in phase_schedule.cc; for a message it is the replica.
+/// Identifies one collective or message of a step. `group` of a message is its replica. For
+/// collectives, collective_key() in phase_schedule.cc shows what `group` means for each role.
 struct GroupKey {
   Role role = Role::kUnknown;  ///< a message has the role of its sender
   std::int32_t group = 0;
   std::int32_t shard = 0;
-  std::int32_t chunk = 0;     ///< messages: the sender's position among all model chunks
-  std::int32_t sequence = 0;  ///< messages: the micro-batch; collectives: position in the group
+  std::int32_t chunk = 0;  ///< messages: the sender's position among all model chunks
+  /// Messages: the micro-batch; collectives: their position in the group.
+  std::int32_t sequence = 0;
   auto operator<=>(const GroupKey&) const = default;
 };
 
 struct Schedule {
   std::vector<Dependency> dependencies;
   std::map<GroupKey, std::vector<std::uint32_t>> groups;  ///< members, as indices into the works
-  std::int64_t unmatched_messages = 0;  ///< count of sends and receives that belong to no compute
+  std::int64_t unmatched_messages = 0;  ///< number of sends and receives that belong to no compute
 };
 
-/// `works` holds all phases of one step, in any order. Sends and receives that the pipeline does
-/// not need are marked as dropped: timelines of interleaved schedules contain some that were
-/// recorded but never executed, at the ends of the model and of the step. O(n log n).
+/// Returns the dependencies and groups of one step. `works` holds all phases of the step, in any
+/// order. Timelines of interleaved schedules contain sends and receives that were recorded but
+/// never executed, at the ends of the model and of the step. The pipeline does not need them, so
+/// they are marked as dropped. O(n log n).
 Schedule schedule_step(const Layout& layout, std::span<Work> works);
 
 }  // namespace weft::graph

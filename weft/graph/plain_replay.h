@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of rooms that may not include the replay engine (weft/sim): computes the times of all
-// ops by the rule in graph.h.
+// For tests of rooms that may not include the replay engine (weft/sim). Computes the start and end
+// of all ops by the rule in graph.h.
 #pragma once
 
 #include <algorithm>

@@ -95,7 +95,8 @@ class RandomGraph {
     return *std::move(builder).finish();
   }
 
-  /// A random directed acyclic graph on a single lane, whose edges do not follow the lane.
+  /// Makes a random directed acyclic graph. All its ops are on one lane, but its edges do not
+  /// follow the order of the lane.
   Graph tangle(int size) {
     GraphBuilder builder;
     builder.add_lane(LaneKind::kStream, 0, "s");
@@ -120,7 +121,8 @@ class RandomGraph {
   std::int64_t pick(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
-  /// Sometimes zero, and of several magnitudes, so that ties and cut-offs occur.
+  /// Returns a random time. Some times are zero, and others differ by orders of magnitude. So tests
+  /// meet ops that end at the same time, and ops that are much shorter than others.
   Nanos time() { return pick(0, 4) == 0 ? 0 : pick(0, pick(0, 1) ? 10 : 1000); }
   Nanos delay() { return pick(0, 2) == 0 ? pick(0, 50) : 0; }
 

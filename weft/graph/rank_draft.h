@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The draft of one rank's part of the graph, before build() joins the ranks: what its threads and
-// streams did, and in which order. Private to build(), which drafts the ranks in parallel.
+// A draft describes what the threads and streams of one rank did, and in which order. It is that
+// rank's part of the graph before build() joins the ranks. Private to build(), which drafts the
+// ranks in parallel.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,10 @@
 
 namespace weft::graph {
 
-/// A time before any recording. It is far enough from the ends of the number range that code may
-/// subtract it from a recorded time.
+/// A time before any recording. Code may subtract it from a recorded time without overflow.
 constexpr Nanos kLongAgo = -(Nanos{1} << 61);
 
-/// An op before it has an id. Times are the recorded ones.
+/// An op that has no id yet. Its times are the recorded ones.
 struct DraftOp {
   OpKind kind = OpKind::kKernel;
   LaneId lane = 0;  ///< index into RankDraft::lanes
@@ -29,14 +29,15 @@ struct DraftOp {
   Bytes bytes = -1;
   std::uint32_t event = kNoId;
   std::int32_t host_events = 0;
-  /// For device work: when the host issued it. kLongAgo if that was before the recording began.
+  /// Only for device work: when the host issued it. kLongAgo if this was before the recording
+  /// began.
   Nanos issued = kLongAgo;
   bool communication = false;  ///< part of a collective or message
 
   Nanos end() const { return start + duration; }
 };
 
-/// A dependency without its delay. set_delays() derives the delay once all ranks are joined.
+/// A dependency without its delay. set_delays() derives the delays when all ranks are joined.
 struct DraftEdge {
   OpId source = 0;
   OpId destination = 0;
@@ -48,17 +49,18 @@ struct RankDraft {
   std::vector<Lane> lanes;
   std::vector<DraftOp> ops;
   std::vector<DraftEdge> edges;
-  /// By trace event: the op of device work, or of a collective on a rank without device. kNoId for
-  /// all other events.
+  /// For each trace event that is device work: its op. On a rank without device, also the op of
+  /// each event that is a collective. kNoId for all other events.
   std::vector<OpId> op_of_event;
-  std::int64_t late_launches = 0;  ///< count of device work that starts before its launch call
+  std::int64_t late_launches = 0;  ///< number of device ops that start before their launch call
 };
 
-/// `is_communication[event]` says whether the event belongs to a match.
+/// Makes the draft of one rank. `is_communication[event]` says whether the event belongs to a
+/// match.
 RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_communication);
 
-/// The parts of draft_rank(), in the order in which it runs them. Each part adds ops or edges to
-/// the draft and relies on those that earlier parts added.
+/// The parts of draft_rank(), in the order in which it calls them. Each part adds ops or edges to
+/// the draft. It relies on the ops and edges that the parts before it added.
 void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
                 const std::vector<bool>& is_communication, bool has_device, RankDraft& draft);
 void draft_device(const trace::RankTrace& trace, const trace::Launches& launches,

@@ -24,10 +24,12 @@
 
 namespace weft::graph {
 
-/// If the lines are in topological order already, ids follow the lines. The result is verified. An
-/// Error names the line; its `byte` is the offset of that line. O(n log n).
+/// Parses a text and verifies the graph. If the lines are already in topological order, the ids of
+/// ops have the order of the lines. An Error names the line, and its `byte` is the offset of that
+/// line. O(n log n).
 Result<Graph> parse_text(std::string_view text);
-/// `graph` must pass verify(). Ops are labelled o0, o1 ... by id, collectives c0, c1 ... Linear.
+/// Prints a graph, which must pass verify(). The labels of ops are o0, o1 ... by id, and those of
+/// collectives are c0, c1 ... Linear.
 std::string print_text(const Graph& graph);
 
 /// The names of kinds in the text form: "kernel", "stream", "event_wait", "allreduce" ...

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two passes, because labels may be used before they are defined: the first pass reads the lines
-// and keeps edges and members of collectives by label; resolve() then looks the labels up. Labels
-// are views into the text, so nothing is copied.
+// There are two passes, because labels may be used before they are defined. The first pass reads
+// the lines. It keeps edges and members of collectives by label. Then resolve() looks up the
+// labels. Labels are views into the text, so they are not copied.
 #include <fmt/format.h>
 
 #include <algorithm>

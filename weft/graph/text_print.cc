@@ -39,7 +39,7 @@ std::string word(std::string_view text) {
   return is_plain(text) ? std::string(text) : quoted(text);
 }
 
-/// The time in the largest unit that needs no decimals.
+/// Writes a time in the largest unit in which it needs no decimals.
 std::string time_text(Nanos time) {
   if (time == 0) return "0";
   if (time % kSecond == 0) return fmt::format("{}s", time / kSecond);
@@ -48,7 +48,8 @@ std::string time_text(Nanos time) {
   return fmt::format("{}ns", time);
 }
 
-/// How ops refer to each lane: by its name if that is unique, else by its position.
+/// Returns how ops refer to each lane: by its name if no other lane has this name, otherwise by its
+/// position.
 std::vector<std::string> lane_references(const Graph& graph) {
   std::map<std::string_view, int> uses;
   for (const Lane& lane : graph.lanes) ++uses[lane.name];
@@ -60,7 +61,7 @@ std::vector<std::string> lane_references(const Graph& graph) {
   return references;
 }
 
-/// Whether the `step` lines of the ops alone give this list; then no `steps` line is needed.
+/// Whether the steps of the ops are exactly this list. Then the text needs no `steps` line.
 bool steps_follow_from_ops(const Graph& graph) {
   std::vector<std::int64_t> used(graph.ops.step.begin(), graph.ops.step.end());
   std::sort(used.begin(), used.end());
@@ -80,8 +81,8 @@ void print_edges(const Graph& graph, OpId op, Out out) {
   }
 }
 
-/// Attributes at their default value are left out. `print_collective_id`: the op points to a
-/// collective that does not list it, so the op's line must say so.
+/// Prints one op. Leaves out attributes that have their default value. `print_collective_id` is
+/// true if the op refers to a collective that does not list the op. Then the op's line must say so.
 void print_op(const Graph& graph, OpId op, std::string_view lane, bool print_collective_id,
               Out out) {
   const Ops& ops = graph.ops;

@@ -13,8 +13,8 @@ constexpr std::string_view kWordChars =
 
 }  // namespace
 
-/// Digits accumulate in `value`; each digit after the point divides the unit by ten, so a decimal
-/// is exact or an error.
+/// Collects the digits in `value`. Each digit after the point divides the unit by ten. So the
+/// result is exact, or an error.
 Result<Nanos> parse_time(std::string_view text) {
   if (text == "0") return 0;
   const auto wrong = [&text] {

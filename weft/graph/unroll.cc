@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each instance of a step is a copy of the step's ops and of the edges within the step. Edges
-// between consecutive steps are the difficult part, because a sequence may put steps next to each
-// other that were not neighbours in the recording:
-//   * Order of lanes: the first op of a lane follows the lane's last op in the instance before, or
-//     the transfer that this last op waits for. The delay is the recorded gap (lane_gap()).
-//   * Other edges (launches, event waits, handovers) across a boundary: recorded neighbours keep
-//     their own. Other pairs take those of the first recorded boundary. An op is translated to the
-//     op at the same place (lane, index in the lane) of the other step, if that has the same name.
+// Each instance of a step is a copy of the step's ops and of the edges between them. Edges between
+// two instances are the difficult part, because two steps that follow each other in the sequence
+// may not have been neighbours in the recording. There are two cases:
+//   * Order of lanes: the first op of a lane follows the lane's last op in the instance before. If
+//     this last op waits for a transfer, the first op follows the transfer. The delay is the
+//     recorded gap (lane_gap()).
+//   * Other edges (launches, event waits, edges between threads): two steps that were neighbours in
+//     the recording keep their recorded edges. Other pairs get the edges between the first two
+//     recorded neighbours. An op of another step takes the place of the recorded one if it has the
+//     same place (lane, index in the lane) and the same name.
 #include "weft/graph/unroll.h"
 
 #include <algorithm>
@@ -20,8 +22,8 @@
 namespace weft::graph {
 namespace {
 
-/// The place of an op within its step. Ops at the same place in different steps do the same work,
-/// since training steps repeat.
+/// The place of an op within its step. Training steps repeat, so ops at the same place in different
+/// steps do the same work.
 struct CopyPlace {
   LaneId lane;
   std::uint32_t index;  ///< position among the ops of this step and lane
@@ -122,8 +124,9 @@ class Unroller {
       origin_.push_back(op);
     }
     for (const OpId op : in_step_[step]) {
-      // How long a launch waited for room in the queue depends on how far the host was ahead. That
-      // differs in the unrolled job, so neither the wait nor its recorded length is kept.
+      // How long a launch waited for room in the queue depends on how far the host was ahead. The
+      // host is ahead by another amount in the unrolled job. So neither the wait nor its recorded
+      // length is kept.
       const bool queue = is_queue_wait(graph_, op);
       for (const Edge& edge : graph_.in_edges(op)) {
         if (ids[edge.source] == kNoId || (queue && edge.kind == EdgeKind::kHostSync)) continue;
@@ -145,9 +148,10 @@ class Unroller {
     return ids;
   }
 
-  /// The ops at which a lane's work in a step ends: its last op or, if that op is an arrival, the
-  /// transfers that it waits for. A kernel that carries several messages left several arrivals with
-  /// the same event at the end of the lane; all their transfers count.
+  /// Returns the ops at which the work of a lane in a step ends. This is its last op. If this op is
+  /// an arrival, it is replaced by the transfers for which it waits. A kernel that carries several
+  /// messages has several arrivals with the same event at the end of the lane: then all their
+  /// transfers are returned.
   std::vector<OpId> tail(std::int64_t step, LaneId lane) const {
     const auto found = lanes_.at(step).find(lane);
     if (found == lanes_.at(step).end()) return {};
@@ -165,9 +169,10 @@ class Unroller {
     return ops;
   }
 
-  /// The recorded time on a lane from the end of step `from` to the first op of step `to`. If they
-  /// are not neighbours in the recording, or `to` is the first recorded step (what lies before it
-  /// is cut off), another recorded boundary has to do.
+  /// Returns the recorded time on a lane from the end of step `from` to the first op of step `to`.
+  /// There may be no such time: the steps may not be neighbours in the recording, or `to` may be
+  /// the first recorded step, and what was before it was not recorded. Then the time between two
+  /// other recorded steps is used.
   Nanos lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
     const auto gap_of = [&](OpId op) -> Nanos {
       for (const Edge& edge : graph_.in_edges(op)) {
@@ -175,7 +180,7 @@ class Unroller {
       }
       return 0;
     };
-    // The step mark that ends the last step lies where the next step would have begun.
+    // A step mark follows the last recorded step. It shows when the next step would have begun.
     if (is_last(from)) {
       const auto end = end_mark_.find(lane);
       if (end != end_mark_.end()) return gap_of(end->second);
@@ -224,7 +229,8 @@ class Unroller {
     return it != graph_.steps.end() && std::next(it) != graph_.steps.end() && *std::next(it) == to;
   }
 
-  /// The op at the same place of another step; kNoId if there is none or if its name differs.
+  /// Returns the op at the same place in another step, or kNoId if there is none or its name
+  /// differs.
   OpId twin(OpId op, std::int64_t step) const {
     const auto lanes = lanes_.find(step);
     if (lanes == lanes_.end()) return kNoId;
@@ -234,8 +240,8 @@ class Unroller {
     return graph_.ops.name[other] == graph_.ops.name[op] ? other : kNoId;
   }
 
-  /// Lets ops without any edge follow op 0. The predicate below removes nothing; it is the way to
-  /// visit all edges of a builder.
+  /// Adds an edge from op 0 to each op without edges. The predicate below removes nothing. Calling
+  /// it is the only way to visit all edges of a builder.
   void add_missing_begins() {
     std::vector<bool> follows_something(builder_.draft().size());
     builder_.remove_edges_if([&](OpId, OpId destination, const Edge&) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats recorded steps. A recording shows a few steps, and its two ends are cut: the host runs
-// ahead of the device, so the first kernels belong to steps before the window. To find out what a
-// step costs in a job that runs for hours, unroll() lays the recorded steps end to end many times.
+// Repeats recorded steps. A recording shows only a few steps and cuts the job at both ends. The
+// host runs ahead of the device, so the first recorded kernels belong to steps before the
+// recording. unroll() repeats the recorded steps many times, one after the other, to find out how
+// long a step takes in a job that runs for hours.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,15 @@
 
 namespace weft::graph {
 
-/// The graph of a job that runs the recorded steps `sequence[0]`, `sequence[1]` ... back to back. A
-/// step may appear many times. The step of an op in the result is its position in the sequence. Ops
-/// that belong to none of the steps are left out. Waits for a full launch queue lose their edge
-/// from the device, because they only show that the host was far ahead. Between two instances,
-/// lanes continue in order, and the dependencies across the boundary are those between two recorded
-/// neighbouring steps. `origin`, if given, receives for each op of the result the op that it was
-/// copied from. Fails if a step is not in the graph. O(n) per instance in the ops of `graph`, plus
-/// the cost of GraphBuilder::finish().
+/// Returns the graph of a job that runs the recorded steps `sequence[0]`, `sequence[1]` ... one
+/// after the other. A step may occur many times in the sequence; each occurrence is an instance.
+/// The step of an op in the result is its position in the sequence. Ops that belong to none of the
+/// steps are left out. Waits for a full launch queue lose their edge from the device, because they
+/// only show that the host was far ahead. From one instance to the next, the ops of a lane keep
+/// their order. The other dependencies between two instances are those between two neighbouring
+/// steps of the recording. If `origin` is given, it receives for each op of the result the op that
+/// it is a copy of. Fails if a step is not in the graph. O(n) per instance in the ops of `graph`,
+/// plus the cost of GraphBuilder::finish().
 Result<Graph> unroll(const Graph& graph, const std::vector<std::int64_t>& sequence,
                      std::vector<OpId>* origin = nullptr);
 

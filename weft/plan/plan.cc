@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parser is strict: a field that is unknown, given twice or of the wrong type is an error. A
-// plan changes how a job is trained, and a reader that skips what it does not know would apply a
-// different plan from the one that was predicted.
+// plan changes how a job is trained. If the parser skipped fields that it does not know, another
+// plan would be applied than the one that was predicted.
 #include "weft/plan/plan.h"
 
 #include <algorithm>
@@ -52,7 +52,8 @@ Result<Change> parse_change(const JsonValue& value, const std::string& name) {
     return bad(name, "a change of the plan needs a string 'key' and a string or number 'value'");
   }
   Change change{key->text, to->text};
-  // The same parser as for --what-if, so that whatever a plan may contain can also be predicted.
+  // Use the same parser as for --what-if. Then every change that a plan may contain can be
+  // predicted.
   if (const auto what_if = predict::parse_what_if(change.key + "=" + change.value); !what_if) {
     return bad(name, "the plan cannot be used: " + what_if.error().message);
   }
@@ -111,8 +112,8 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name) {
     return bad(name, "plan_version is " + version->text + ", but this Weft reads only version " +
                          std::to_string(Plan::kVersion));
   }
-  // Redistribution plans share the version field, so they get a message of their own instead of one
-  // about unknown fields.
+  // Plans for redistribution have the same version field. So check for them first: the message
+  // about unknown fields would not help the user.
   if (document.find("reshard") != nullptr) {
     return bad(name, "this is a redistribution plan; use weft reshard --plan to read it");
   }
@@ -148,7 +149,8 @@ Result<Plan> read_plan(const std::string& path) {
 
 bool is_plan(const std::string& path) {
   constexpr std::size_t kHead = 4096;
-  // Data read from a pipe is lost to the parser, so only regular files are looked at.
+  // If this function read from a pipe, the parser could not read the same data again. So it looks
+  // only at regular files.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   auto file = open_file(path);

@@ -13,7 +13,8 @@
 
 namespace weft::plan {
 
-/// One change, for example of "ddp.bucket_mb" to "100". Keys and values are those of what-ifs.
+/// One change of a setting, for example of "ddp.bucket_mb" to "100". Keys and values are those of
+/// what-ifs.
 struct Change {
   std::string key;
   std::string value;
@@ -22,28 +23,28 @@ struct Change {
 struct Plan {
   static constexpr int kVersion = 1;
 
-  std::vector<Change> changes;  ///< they apply together
-  Nanos predicted_step = 0;     ///< mean step of the slowest rank with the changes
-  Nanos baseline_step = 0;      ///< the same without the changes
+  std::vector<Change> changes;  ///< all of them are made together
+  Nanos predicted_step = 0;     ///< mean step of the slowest rank after the changes
+  Nanos baseline_step = 0;      ///< mean step of the slowest rank without the changes
   std::vector<std::string>
       inputs;  ///< recordings the prediction was made from, as the user named them
 };
 
-/// What-ifs as changes, in the same order.
+/// Converts what-ifs to changes, in the same order.
 std::vector<Change> changes_of(const std::vector<predict::WhatIf>& what_ifs);
-/// The changes as KEY=VALUE texts, which parse_what_if() understands.
+/// Returns the changes as KEY=VALUE texts. parse_what_if() can read them.
 std::vector<std::string> questions(const Plan& plan);
 
-/// Complete JSON text, ending in a newline.
+/// Returns the complete JSON text of a plan. It ends with a newline.
 std::string print_plan(const Plan& plan);
-/// `name` stands for the file in messages. An Error (kBadInput) if the plan has another version,
-/// unknown fields or unknown changes: to apply only the known part could do harm.
+/// Parses a plan. Messages call the file `name`. A plan of another version, or with unknown fields
+/// or changes, is an Error (kBadInput). To apply only the known part of such a plan could do harm.
 Result<Plan> parse_plan(std::string_view text, const std::string& name);
 
 Status write_plan(const std::string& path, const Plan& plan);
 Result<Plan> read_plan(const std::string& path);
-/// True if the first bytes of the file contain "plan_version", whether or not the rest is valid.
-/// False for anything but a regular file.
+/// True if the first bytes of the file contain "plan_version", even if the rest is not valid.
+/// Always false for anything except a regular file.
 bool is_plan(const std::string& path);
 
 }  // namespace weft::plan

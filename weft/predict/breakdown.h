@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a window of a rank's time into four parts. Every instant counts once, so the parts add up
-// to the window.
+// Divides a window of a rank's time into four parts. Every instant counts for one part, so the
+// parts add up to the window.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weft::predict {
 
-/// The parts in order of precedence: an instant counts for the first part that applies to it.
+/// The parts. If several apply at one instant, the instant counts for the first of them.
 struct Breakdown {
   Nanos compute = 0;        ///< the device computes or copies
   Nanos communication = 0;  ///< data of a collective or message of the rank moves
@@ -23,8 +23,8 @@ struct Breakdown {
 
 using sim::Window;
 
-/// One result per window, for the timeline given by the start and end of every op. Merges the
-/// causes of sim::split_by_cause() into the coarser parts that a prediction can distinguish.
+/// Returns one result per window. `starts` and `ends` are the timeline: the start and end of every
+/// op. Calls sim::split_by_cause() and adds up the causes that a prediction cannot tell apart.
 std::vector<Breakdown> break_down(const graph::Graph& graph, std::span<const Nanos> starts,
                                   std::span<const Nanos> ends, const std::vector<Window>& windows);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every transfer time is split into a fixed part (latency) and the rest (bandwidth); the link model
-// estimates the fixed part. If it has no estimate, the whole time counts as bandwidth.
+// Every transfer time is divided into a fixed part (latency) and the rest (bandwidth). The link
+// model estimates the fixed part. Without an estimate, the whole time counts as bandwidth.
 #include "weft/predict/changes.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using graph::OpKind;
 
 Nanos times(Nanos time, double factor) { return std::llround(static_cast<double>(time) * factor); }
 
-/// The part of a recorded transfer time that does not depend on bandwidth; 0 if it is unknown.
+/// Returns the part of a recorded transfer time that does not depend on bandwidth, or 0 if it is
+/// unknown.
 Nanos fixed_part(const graph::Graph& graph, const cost::LinkModel& links,
                  const graph::Collective& c) {
   const auto estimate = c.bytes >= 0 ? links.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
@@ -25,11 +26,11 @@ Nanos fixed_part(const graph::Graph& graph, const cost::LinkModel& links,
 
 /// The cost of a ring algorithm.
 struct Ring {
-  double volume = 1;  ///< bytes over the link of each member / bytes of the array
+  double volume = 1;  ///< bytes that the link of each member moves / bytes of the array
   double rounds = 1;
 };
-/// All-reduce is a reduce-scatter followed by an all-gather. Broadcast, reduce and barriers are
-/// assumed to use a tree.
+/// An all-reduce is a reduce-scatter followed by an all-gather. The model assumes that broadcast,
+/// reduce and barriers use a tree.
 Ring ring(CollectiveKind kind, std::int32_t ranks) {
   const double n = ranks;
   switch (kind) {
@@ -91,7 +92,8 @@ Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::in
   const auto matters = [](const graph::Collective& c) {
     return c.transfer != graph::kNoId && (c.ranks > 1 || c.kind == CollectiveKind::kPushPull);
   };
-  // New workers are assumed to run on hosts of their own, so each of them uses the servers' links.
+  // The model assumes that new workers run on other hosts than the servers. So each new worker uses
+  // the servers' links.
   const auto now = static_cast<double>(std::max(1, far_from_servers));
   const double share = std::max(1.0, now + workers - static_cast<double>(ranks.size())) / now;
   bool any = false;

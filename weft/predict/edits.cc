@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rebucket() works in five stages: collect() finds, for every rank and step, the ops at which
-// gradients become ready and the all-reduces that carry them; check() refuses recordings in which
-// the sizes of the two do not match; make_old_ones_free() gives back the host time of the old
-// launches; replace() adds, step by step, a launch, an arrival per rank and a transfer for every
-// new bucket; and remove_old() moves the ops that waited for the old all-reduces to the last new
-// one and removes the old all-reduces.
+// rebucket() works in five stages. collect() finds, for every rank and step, the ops at which
+// gradients become ready and the all-reduces that carry them. check() refuses recordings in which
+// the sizes of the gradients do not match those of the all-reduces. make_old_ones_free() removes
+// the host time of the old launches. replace() adds a launch, an arrival per rank and a transfer
+// for every new bucket, step by step. remove_old() lets the ops that waited for the old all-reduces
+// wait for the last new one, and removes the old all-reduces.
 #include "weft/predict/edits.h"
 
 #include <algorithm>
@@ -26,21 +26,21 @@ using graph::GraphBuilder;
 using graph::OpId;
 using graph::OpKind;
 
-/// Host work right before a launch that belongs to the launch (copies into a bucket, calls around
-/// it) takes less than this. If it usually takes more, it is the rank's compute: a Horovod timeline
-/// shows no other trace of compute.
+/// The host work right before a launch is part of the launch (copies into a bucket, calls around
+/// the launch) if it usually takes less than this. If it usually takes more, it is compute of the
+/// rank: a Horovod timeline does not show compute in any other way.
 constexpr Nanos kMostOfALaunch = 2 * kMillisecond;
 
-/// The host work right before `op`: the longest delay of its in-edges.
+/// Returns the host work right before `op`. This is the longest delay of its in-edges.
 Nanos host_gap(const graph::Graph& graph, OpId op) {
   Nanos gap = 0;
   for (const Edge& edge : graph.in_edges(op)) gap = std::max(gap, edge.delay);
   return gap;
 }
 
-/// Sets the durations of `ops`, which are launches, to 0 and shortens the delays before them by the
-/// host work that belongs to a launch. That is at most twice the median delay: if the delay before
-/// one launch is much longer than before the others, the rank did something else in that time.
+/// `ops` are launches. Sets their durations to 0. Also removes the host work of the launch from the
+/// delay before each of them. This host work is at most twice the median delay. If the delay before
+/// one launch is much longer than before the others, the rank did something else in the rest of it.
 void make_free(GraphBuilder& builder, const graph::Graph& graph, const std::set<OpId>& ops) {
   std::vector<Nanos> gaps;
   for (const OpId op : ops) gaps.push_back(host_gap(graph, op));
@@ -93,8 +93,9 @@ class Rebucket {
         return graph_.ops.recorded_start[a] < graph_.ops.recorded_start[b];
       });
     }
-    // An all-reduce carries gradients if the thread that runs the backward pass launched it after
-    // the first gradient of the step became ready. Others (of metrics, say) stay as they are.
+    // An all-reduce carries gradients if two things are true: the thread that runs the backward
+    // pass launched it, and the first gradient of the step was ready before. Other all-reduces (of
+    // metrics, for example) stay as they are.
     for (const graph::Collective& c : graph_.collectives) {
       if (c.kind != graph::CollectiveKind::kAllReduce || c.transfer == graph::kNoId) continue;
       for (const OpId arrival : c.arrivals) {
@@ -134,8 +135,8 @@ class Rebucket {
         all_known = all_known && bytes >= 0;
         moved += bytes;
       }
-      // If the sizes differ by more than a half, the all-reduces do not carry just these gradients
-      // (but only a part of them, or their half-precision form).
+      // If the sizes differ by more than a half, the all-reduces carry something else than these
+      // gradients: only a part of them, or their half-precision form.
       if (all_known && (moved > ready + ready / 2 || moved < ready - ready / 2)) {
         return fail(ErrorCode::kUsage, "ddp.bucket_mb cannot be answered from this recording: " +
                                            std::to_string(ready) +
@@ -164,8 +165,8 @@ class Rebucket {
     make_free(builder_, graph_, launches);
   }
 
-  /// Replaces the all-reduces of one step. Each bucket gets a launch on each rank, behind the
-  /// gradient that closes it.
+  /// Replaces the all-reduces of one step. Each new bucket gets a launch on each rank. The launch
+  /// follows the gradient that closes the bucket.
   Status replace(std::int64_t step) {
     std::vector<std::pair<std::int32_t, const Gradients*>> ranks;
     for (const auto& [key, gradients] : gradients_) {
@@ -185,7 +186,7 @@ class Rebucket {
     }
     const OpId pattern = ranks.front().second->arrival.front();
     const graph::Collective old = graph_.collectives[graph_.ops.collective[pattern]];
-    OpId transfer = graph::kNoId;  // of the bucket before
+    OpId transfer = graph::kNoId;  // transfer of the bucket before
     for (const auto& [closing, bytes] : buckets) {
       const auto estimate = links_.transfer(old.kind, old.ranks, bytes);
       if (!estimate) {
@@ -218,7 +219,7 @@ class Rebucket {
     return {};
   }
 
-  /// For each bucket: the index of the gradient that closes it, and its size in bytes.
+  /// Returns one entry per bucket: the index of the gradient that closes it, and its size in bytes.
   std::vector<std::pair<std::size_t, Bytes>> fill(const std::vector<OpId>& ready) const {
     std::vector<std::pair<std::size_t, Bytes>> buckets;
     Bytes filled = 0;
@@ -275,7 +276,7 @@ class Rebucket {
     if (found == gradients_.end() || graph_.ops.step[op] != step) return false;
     const OpId launch = order_.launch_of(op);
     const Nanos issued = graph_.ops.recorded_start[launch == graph::kNoId ? op : launch];
-    // "<=": the last gradient itself does not wait for the bucket that it fills.
+    // "<=" is correct because the last gradient does not wait for the bucket that it fills.
     return issued <= graph_.ops.recorded_start[found->second.ready.back()];
   }
 
@@ -292,7 +293,7 @@ class Rebucket {
         for (const OutEdge& out : order_.out_edges(op)) {
           if (removed.contains(out.destination)) continue;
           // DDP waits for its buckets only after the last gradient. An op that was issued earlier
-          // and waited for an old all-reduce did so by chance.
+          // did not need the old all-reduce for which it waited.
           if (issued_before_last_gradient(step, out.destination)) continue;
           const Edge& edge = graph_.edges[out.edge];
           builder_.add_edge(last_transfer, out.destination, edge.kind, edge.delay, edge.inferred);

@@ -16,12 +16,12 @@ constexpr DiagnosticKind kNoSteps{
     "call prof.step() after each step of training; with Nsight Systems, "
     "put an NVTX range \"step N\" around each, with JAX a StepTraceAnnotation"};
 
-/// A rank whose file ends too early is replayed only if it has at least this share of the events
-/// that a complete rank has.
+/// If the file of a rank ends too early, the rank is replayed only if it has at least this share of
+/// the events of a complete rank.
 constexpr double kEnoughOfACutFile = 0.98;
 
-/// Refuses runs whose replay would mislead: much of a rank is missing, or a rank has no steps
-/// although others have.
+/// Refuses runs whose replay would be misleading: much of a rank is missing, or a rank has no steps
+/// although others have steps.
 Status check_ranks(const trace::Run& run) {
   std::vector<std::int64_t> whole;
   bool any_steps = false;
@@ -32,8 +32,8 @@ Status check_ranks(const trace::Run& run) {
   const auto expected = static_cast<double>(median(whole));
   for (const trace::RankTrace& trace : run.ranks) {
     const std::string rank = "rank " + std::to_string(trace.rank);
-    // If every file is cut there is no complete rank to compare with; then a rank is kept as long
-    // as it has steps and device work.
+    // If every file is cut, there is no complete rank to compare with. Then a rank is kept if it
+    // has steps and device work.
     const bool much_lost =
         static_cast<double>(trace.events.size()) < kEnoughOfACutFile * expected ||
         (whole.empty() && (trace.steps.empty() || !trace.facts.device_events));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded job, ready for questions: the clocks of its ranks are aligned, its collectives matched
-// and its graph built. All commands turn paths into a Job in the same way, with these functions.
+// A recorded job about which questions can be asked: the clocks of its ranks are aligned, its
+// collectives are matched, and its graph is built. All commands use these functions to make a Job
+// of paths.
 #pragma once
 
 #include <functional>
@@ -19,25 +20,28 @@
 namespace weft::predict {
 
 struct Job {
-  trace::Run run;  ///< all times on one clock
+  trace::Run run;  ///< the recording; all its times are on one clock
   trace::Alignment alignment;
   std::vector<trace::Match> matches;
-  graph::Graph graph;  ///< as recorded; its replay gives the recorded times
-  /// For op timelines: pipeline stage and replica of each rank. Empty for profiler traces, whose
-  /// ranks all run the same program.
+  graph::Graph graph;  ///< the recorded job; a replay of it gives the recorded times
+  /// For op timelines: the pipeline stage and replica of each rank. Empty for profiler traces,
+  /// because there all ranks run the same program.
   std::vector<graph::Worker> workers;
-  bool from_phases = false;  ///< built from an op timeline: no host ops, launches or profiler
+  /// True: built from an op timeline, which has no host ops and no launches and was not made by a
+  /// profiler.
+  bool from_phases = false;
 };
 
-/// Aligns clocks, matches collectives and builds the graph. An Error (kBadInput) if much of a rank
-/// is missing, or if only some ranks mark steps.
+/// Makes a job of a run: aligns clocks, matches collectives and builds the graph. An Error
+/// (kBadInput) if much of a rank is missing, or if some ranks mark steps and others do not.
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics);
 
-/// The same for a recording that has one run. If it has several, the result is an Error (kUsage)
-/// that lists them.
+/// Makes a job of a recording that has one run. If there are several runs, the result is an Error
+/// (kUsage) that lists them.
 Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics);
 
-/// Loads the inputs and makes a job of their only run, or of the run that `options.run` names.
+/// Loads the inputs and makes a job of the run that `options.run` names. Without such a name, the
+/// inputs must have only one run.
 Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
                      Diagnostics& diagnostics);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edges are grouped by source with a counting sort, as graph.edges is grouped by destination.
-// Compute is sorted by the recorded start of its launch and not by its own start: a device op may
-// run long after it was issued, and the passes ask what was issued before a gradient became ready.
+// graph.edges is grouped by destination. This file groups the same edges by source, with a counting
+// sort. It also sorts compute by the recorded start of its launch, because callers look for the
+// compute that was launched before a gradient became ready. The start of the compute itself would
+// not show this: a device op may run long after its launch.
 #include "weft/predict/launch_order.h"
 
 #include <algorithm>

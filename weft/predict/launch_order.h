@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookups that the passes of edits.h and packs.h share: launches of device ops, edges by source,
-// and the compute that was launched before a given time. Private to weft/predict.
+// Finds the launches of device ops, the edges that leave an op, and the compute that was launched
+// before a given time. edits.h and packs.h need these. Private to weft/predict.
 #pragma once
 
 #include <vector>
@@ -14,17 +14,18 @@ struct OutEdge {
   graph::EdgeId edge;
 };
 
-/// Built in O(n log n); keeps no reference to the graph.
+/// Is built in O(n log n) and keeps no reference to the graph.
 class LaunchOrder {
  public:
   explicit LaunchOrder(const graph::Graph& graph);
 
-  /// The host call that launched a device op; kNoId if it was not recorded.
+  /// Returns the host call that launched a device op, or kNoId if the call was not recorded.
   graph::OpId launch_of(graph::OpId device_op) const { return launch_of_[device_op]; }
   std::vector<OutEdge> out_edges(graph::OpId op) const {
     return {out_.begin() + first_out_[op], out_.begin() + first_out_[op + 1]};
   }
-  /// The last kernel or copy that `rank` had launched by recorded time `time`; kNoId if none.
+  /// Returns the last kernel or copy that `rank` had launched by the recorded time `time`, or kNoId
+  /// if there is none.
   graph::OpId last_compute(std::int32_t rank, Nanos time) const;
 
  private:
@@ -35,7 +36,7 @@ class LaunchOrder {
   std::vector<graph::OpId> launch_of_;
   std::vector<std::ptrdiff_t> first_out_;
   std::vector<OutEdge> out_;
-  std::vector<std::vector<Launched>> compute_;  ///< by rank, sorted by time of launch
+  std::vector<std::vector<Launched>> compute_;  ///< one list per rank, sorted by time of launch
 };
 
 }  // namespace weft::predict

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each step and group, fill() sorts the all-reduces in program order and divides them into
-// packs. join() then turns the transfer of the first member into the transfer of the pack: it gets
-// the arrivals of all members and the out-edges of all their transfers, and the other transfers are
-// removed. The difficult part are ops that ran between two members: they cannot wait for the pack,
-// which ends later than they started. Such edges are dropped.
+// packs. join() then turns the transfer of the first member into the transfer of the pack. This
+// transfer gets the arrivals of all members and the out-edges of all their transfers. The other
+// transfers are removed. Ops that ran between two members are the difficult part. They started
+// before the pack ends, so they cannot wait for it. Their edges from the members are dropped.
 #include "weft/predict/packs.h"
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class PackJoiner {
   }
 
  private:
-  /// An all-reduce whose size was not recorded gets the size that it has in another step, where it
-  /// has the same group and sequence number.
+  /// Fills in unknown sizes. If the size of an all-reduce was not recorded, uses the size of the
+  /// all-reduce with the same group and sequence number in another step.
   void fill_sizes() {
     std::map<std::pair<std::string, std::int64_t>, Bytes> known;
     for (const graph::Collective& c : graph_.collectives) {
@@ -77,7 +77,7 @@ class PackJoiner {
   std::int32_t step_of(std::uint32_t c) const {
     return graph_.ops.step[graph_.collectives[c].transfer];
   }
-  /// The recorded time at which the last member of the collective arrived.
+  /// Returns the recorded time at which the last member of the collective arrived.
   Nanos last_arrival(std::uint32_t c) const {
     Nanos last = 0;
     for (const OpId arrival : graph_.collectives[c].arrivals) {

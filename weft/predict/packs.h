@@ -9,11 +9,12 @@
 
 namespace weft::predict {
 
-/// Follows the rule of TensorFlow's bytes_per_pack: in program order, a pack takes all-reduces
-/// until it holds more than `cap` bytes. A pack starts to move when its last member would have
-/// started, and ops that waited for a member wait for the pack. An Error (kUsage) if sizes are
-/// unknown, if no step has two all-reduces (a recording does not reveal how to split one), or if
-/// there is no link table (the recorded transfers do not reveal how long larger ones take).
+/// Joins all-reduces by the rule of TensorFlow's bytes_per_pack. All-reduces are taken in program
+/// order. They go into one pack until the pack holds more than `cap` bytes. A pack starts to move
+/// when its last member would have started. Ops that waited for a member wait for the pack. An
+/// Error (kUsage) in three cases: sizes are unknown; no step has two all-reduces (a recording does
+/// not show how to divide one); or there is no link table (the recorded transfers do not show how
+/// long larger transfers take).
 Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links);
 
 }  // namespace weft::predict

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictor::Core holds the state that all questions share: the cleaned graph, the link model and
-// the measured slow-down. A question copies the cleaned graph, applies its what-ifs
-// (apply_what_ifs) and computes the step of the result (settle). Link tables replace recorded
-// transfers before what-ifs, so that a what-if scales the measured times.
+// the measured slow-down. To answer a question, it copies the cleaned graph, applies the what-ifs
+// (apply_what_ifs) and computes the step of the result (settle). Times from link tables replace
+// recorded times before the what-ifs are applied, so that a what-if scales the times of the tables.
 #include "weft/predict/predict.h"
 
 #include <algorithm>
@@ -27,12 +27,13 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-/// The recorded steps are repeated this many times and the last repetition counts. The others are a
-/// warm-up, in which the host gets ahead of the device and the ranks reach their steady state.
+/// The recorded steps are repeated this many times, and the last repetition counts. The others are
+/// a warm-up. In it, the host gets ahead of the device, and the ranks reach their steady state.
 constexpr int kRepetitions = 4;
 /// Half width of the error bar, as a share of the step: the largest error seen in bench/accuracy.
 constexpr double kModelError = 0.06;
-/// The same if transfer times had to be taken from the recording instead of a link table.
+/// The half width of the error bar if transfer times come from the recording and not from a link
+/// table.
 constexpr double kModelErrorWithoutTable = 0.12;
 
 std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
@@ -55,8 +56,8 @@ class Predictor::Core {
     with_tables(clean_);
     baseline_ = settle(clean_, error_of({}));
     if (!baseline_) return;
-    // The estimate of the profiler's cost is off by up to a third (docs/design/prediction.md), and
-    // the error bar must cover that.
+    // The estimate of the profiler's cost may be wrong by up to a third
+    // (docs/design/prediction.md). The error bar must include this error.
     const auto step = static_cast<double>(baseline_->step);
     const auto recorded = static_cast<double>(recorded_steps(job_.graph).slowest_mean());
     if (!options_.keep_profiler && step > 0) {
@@ -99,7 +100,8 @@ class Predictor::Core {
       // The example may name a rank that this job does not have.
       if (probe.rank >= 0) probe.rank = *ranks_of(job_.graph).begin();
       if (!can_answer(probe)) continue;
-      // These what-ifs have conditions on the graph that only their passes check, so try them.
+      // Only the functions that change the graph can tell whether these what-ifs are possible. So
+      // try them.
       const bool try_it = probe.kind == WhatIf::Kind::kBucket ||
                           probe.kind == WhatIf::Kind::kPack || probe.kind == WhatIf::Kind::kWorkers;
       if (try_it && !apply_what_ifs(clean_, {probe})) continue;
@@ -118,9 +120,9 @@ class Predictor::Core {
 
   void clean() {
     clean_ = job_.graph;
-    // An op timeline has neither kernels nor traces of the profiler. Its pauses are mostly waits
-    // for other ranks, which must shrink when those get faster. So, as in the straggler study, only
-    // work and transfers count and delays are dropped.
+    // An op timeline has neither kernels nor a profiler's traces. Its pauses are mostly waits for
+    // other ranks, so they must shrink when those ranks become faster. So only work and transfers
+    // count, and delays are dropped. The straggler study does the same.
     if (job_.from_phases) {
       if (options_.keep_profiler) return;
       for (graph::Edge& edge : clean_.edges) edge.delay = 0;
@@ -136,8 +138,8 @@ class Predictor::Core {
     cost::remove_profiler_overhead(clean_, per_event);
   }
 
-  /// Ranks that compute on the processors of their host: they have no stream, or their only device
-  /// is the host itself.
+  /// Returns the ranks that compute on the processors of their host. They have no stream, or their
+  /// only device is the host itself.
   std::set<std::int32_t> computes_on_host() const {
     std::set<std::int32_t> with_device;
     for (const graph::Lane& lane : job_.graph.lanes) {
@@ -152,7 +154,7 @@ class Predictor::Core {
     return ranks;
   }
 
-  /// The checks that need no pass over the graph.
+  /// The checks for which the graph need not be changed.
   Status can_answer(const WhatIf& what_if) const {
     if (what_if.rank >= 0 && !ranks_of(job_.graph).contains(what_if.rank)) {
       std::string list;
@@ -173,9 +175,9 @@ class Predictor::Core {
                       "different sizes, so latency and bandwidth cannot be separated; give a link "
                       "table with --links");
     }
-    // With one recorded member, waiting and transfer cannot be separated, so a change of the
-    // network cannot be predicted. Without communication both are gone, so one member is enough for
-    // that.
+    // If only one member was recorded, waiting and transfer cannot be told apart. So a change of
+    // the network cannot be predicted. The what-if comm=off removes both of them, so one member is
+    // enough for it.
     const bool network =
         what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency;
     if (network || what_if.kind == WhatIf::Kind::kCommOff) {
@@ -198,7 +200,7 @@ class Predictor::Core {
                        });
   }
 
-  /// Replaces recorded transfer times by those of the link tables.
+  /// Replaces recorded transfer times by the times of the link tables.
   void with_tables(graph::Graph& graph) const {
     for (const graph::Collective& c : graph.collectives) {
       if (c.transfer == graph::kNoId || c.bytes < 0 || !links_.has_table(c.kind, c.ranks)) continue;
@@ -207,8 +209,8 @@ class Predictor::Core {
   }
 
   Result<graph::Graph> apply_what_ifs(graph::Graph graph, std::vector<WhatIf> what_ifs) const {
-    // Buckets and packs come first: they are built from the recorded all-reduces, which comm=off
-    // would remove.
+    // Buckets and packs come first. They are built from the recorded all-reduces, and comm=off
+    // would remove these.
     std::stable_partition(what_ifs.begin(), what_ifs.end(), [](const WhatIf& what_if) {
       return what_if.kind == WhatIf::Kind::kBucket || what_if.kind == WhatIf::Kind::kPack;
     });
@@ -252,8 +254,8 @@ class Predictor::Core {
     return graph;
   }
 
-  /// The model's error for these what-ifs. Recorded transfers are less certain than measured ones,
-  /// because compute ran beside them.
+  /// Returns the half width of the error bar for these what-ifs, as a share of the step. Recorded
+  /// transfer times are less certain than measured ones, because compute ran at the same time.
   double error_of(const std::vector<WhatIf>& what_ifs) const {
     const bool without_transfers =
         job_.graph.collectives.empty() ||
@@ -264,8 +266,8 @@ class Predictor::Core {
     return known || without_transfers ? kModelError : kModelErrorWithoutTable;
   }
 
-  /// False if the recording marks no steps. Then the whole recording counts as one step, and it is
-  /// not repeated because it may not be a step that the job repeats.
+  /// Returns false if the recording marks no steps. Then the whole recording counts as one step. It
+  /// is not repeated, because the job may not repeat it.
   bool has_steps() const {
     return job_.from_phases ||
            std::any_of(job_.run.ranks.begin(), job_.run.ranks.end(),
@@ -308,7 +310,8 @@ class Predictor::Core {
       windows.push_back({times.ranks[r], last - sum, last});
     }
     const auto parts = break_down(unrolled, replay.starts(), replay.ends(), windows);
-    // The slowest rank: among those within 0.1 % of the longest step, the one that waits least.
+    // Find the slowest rank. Of the ranks within 0.1 % of the longest step, it is the one that
+    // waits least.
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       if (result.rank_step[r] < result.step - result.step / 1000) continue;
       const Breakdown mean =
@@ -327,16 +330,16 @@ class Predictor::Core {
     result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
   }
 
-  /// `sum` divided by the number of steps. The rounding error goes into `host`, so that the parts
-  /// still add up to `step`.
+  /// Returns `sum` divided by the number of steps. The rounding error is added to `host`, so that
+  /// the parts still add up to `step`.
   static Breakdown mean_of(const Breakdown& sum, Nanos steps, Nanos step) {
     Breakdown mean{sum.compute / steps, sum.communication / steps, sum.waiting / steps, 0};
     mean.host = step - mean.total();
     return mean;
   }
 
-  /// How much the recorded steps differ: the standard error of their mean as a share of the mean,
-  /// of the rank for which it is largest.
+  /// Returns how much the recorded steps differ. This is the standard error of their mean as a
+  /// share of the mean, for the rank with the largest such error.
   double step_spread() const {
     const StepTimes times = recorded_steps(job_.graph);
     double worst = 0;
@@ -381,7 +384,8 @@ Result<Predictor> Predictor::make(const Job& job, const PredictOptions& options)
   }
   PredictOptions used = options;
   if (used.steps.empty()) {
-    // A step that some rank lacks cannot be used: the other ranks would not wait for that rank.
+    // A step cannot be used if some rank lacks it, because the other ranks would not wait for that
+    // rank.
     const StepTimes recorded = recorded_steps(job.graph);
     for (std::size_t s = 0; s < recorded.steps.size(); ++s) {
       const bool everywhere =

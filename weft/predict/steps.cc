@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step times are computed in four stages, from the time at which each op is over:
+// Step times are computed in four stages. The input is the time at which each op is over.
 //
-//  1. rank_lanes(): which lanes of a rank decide when its steps end. On a rank with a device these
-//     are its streams, because the host runs ahead of them. Without a device they are host lanes.
+//  1. rank_lanes() finds the lanes of a rank that decide when its steps end. On a rank with a
+//     device these are its streams, because the host runs ahead of them. Without a device they are
+//     host lanes.
 //  2. step_ends(): a step ends on a rank when the last of its ops on these lanes is over.
-//  3. first_begin(): when the first step begins. Every later step begins when the step before it
-//     ends, but the first one has none before it: it begins when the work that was issued before it
-//     is over, or, if there is no such work, at its step mark.
-//  4. add_rank(): the period of a step, from its begin to its end. In an op timeline the job may
-//     pause between two steps; such a pause belongs to neither.
+//  3. first_begin() finds when the first step begins. Every later step begins when the step before
+//     it ends. The first step begins when the work that was issued before it is over. If there is
+//     no such work, it begins at its step mark.
+//  4. add_rank() computes the period of a step, from its begin to its end. In an op timeline the
+//     job may pause between two steps. Such a pause belongs to neither step.
 //
-// The recording and its replays run through the same stages; only the times at which ops are over
-// differ.
+// The stages are the same for the recording and for its replays. Only the times at which ops are
+// over differ.
 #include "weft/predict/steps.h"
 
 #include <algorithm>
@@ -59,14 +60,14 @@ RankLanes rank_lanes(const Graph& graph) {
   return lanes;
 }
 
-/// Position in graph.steps of the step that issued the op, which must not be -1.
+/// Returns the position in graph.steps of the op's step. The step must not be -1.
 std::size_t step_index(const Graph& graph, OpId op) {
   const auto step = std::lower_bound(graph.steps.begin(), graph.steps.end(), graph.ops.step[op]);
   return static_cast<std::size_t>(step - graph.steps.begin());
 }
 
-/// By rank index and step index: when the step is over on the rank; -1 if it has no work there.
-/// `over`: when each op is over.
+/// Returns by rank index and step index when the step is over on the rank, or -1 if the rank has no
+/// work in it. `over[op]` is the time at which the op is over.
 std::vector<std::vector<Nanos>> step_ends(const Graph& graph, const RankLanes& lanes,
                                           std::span<const Nanos> over) {
   std::vector<std::vector<Nanos>> ends(lanes.ranks.size(),
@@ -80,16 +81,17 @@ std::vector<std::vector<Nanos>> step_ends(const Graph& graph, const RankLanes& l
   return ends;
 }
 
-/// The ops of one rank that decide when its first step begins; kNoId if there is no such op. They
-/// are chosen by recorded times, never by those of a replay: a replay must count from the same op
-/// as the recording, or their steps could not be compared.
+/// The ops of one rank that decide when its first step begins, or kNoId if there is no such op.
+/// They are chosen by recorded times, also for a replay. Otherwise the recording and a replay might
+/// count from different ops, and their steps could not be compared.
 struct FirstStep {
-  OpId mark = kNoId;    ///< the first op of any step, on any lane: the step mark
-  OpId work = kNoId;    ///< the first work of any step on a lane that decides when steps end
-  OpId before = kNoId;  ///< of the work issued before all steps and started before `work`, the last
+  OpId mark = kNoId;  ///< the first op of any step, on any lane: the step mark
+  OpId work = kNoId;  ///< the first work of any step on a lane that decides when steps end
+  /// the last of the work that was issued before all steps and started before `work`
+  OpId before = kNoId;
 };
 
-/// One entry per rank, by rank index.
+/// Returns one entry per rank, by rank index.
 std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
   const graph::Ops& ops = graph.ops;
   const auto recorded_end = [&](OpId op) {
@@ -108,25 +110,26 @@ std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.rank(op) < 0 || ops.step[op] >= 0 || !lanes.decides[ops.lane[op]]) continue;
     FirstStep& first = found[lanes.rank_index[ops.lane[op]]];
-    // Work that started later, such as that of a step which was not marked, is not before them.
+    // Work that started later is not before the steps. It may belong to a step that was not marked.
     if (first.work == kNoId || ops.recorded_start[op] > ops.recorded_start[first.work]) continue;
     if (first.before == kNoId || recorded_end(op) > recorded_end(first.before)) first.before = op;
   }
   return found;
 }
 
-/// When the first step of a rank begins; -1 if the rank has no work in any step.
+/// Returns when the first step of a rank begins, or -1 if the rank has no work in any step.
 Nanos first_begin(const FirstStep& first, bool has_device, std::span<const Nanos> over) {
   const Nanos marked = first.mark == kNoId ? -1 : over[first.mark];
   if (first.before == kNoId) return marked;
-  // A device is still busy with the step before when its host marks the next one, so the mark says
-  // nothing about the device. Where the host itself computes, the mark may come later than the end
-  // of its work, if it waited for other ranks in between.
+  // A device is still busy with the step before when its host marks the next one. So the mark says
+  // nothing about the device. On a rank without device, the host may wait for other ranks between
+  // the end of its work and the mark. Then the mark is later and counts.
   return has_device ? over[first.before] : std::max(over[first.before], marked);
 }
 
-/// By step index: when the step begins according to an op that belongs to no rank; -1 if there is
-/// no such op. Only op timelines have them: their steps are samples, between which the job pauses.
+/// Some ops belong to no rank and mark the begin of a step. Returns their times by step index, or
+/// -1 for a step without such an op. Only op timelines have them: their steps are samples, and the
+/// job pauses between the samples.
 std::vector<Nanos> marked_begins(const Graph& graph, std::span<const Nanos> over) {
   std::vector<Nanos> begins(graph.steps.size(), -1);
   for (OpId op = 0; op < graph.size(); ++op) {
@@ -136,8 +139,9 @@ std::vector<Nanos> marked_begins(const Graph& graph, std::span<const Nanos> over
   return begins;
 }
 
-/// The time between step `s` - 1 and step `s` that belongs to neither: from when all ranks are done
-/// with the one until the other is marked. `last` is when the present rank was done.
+/// Returns the time between step `s` - 1 and step `s` that belongs to neither. It lasts from the
+/// time at which all ranks have finished step `s` - 1 until step `s` is marked. `last` is when the
+/// present rank had finished.
 Nanos pause_before(std::size_t s, Nanos last, const std::vector<Nanos>& marked,
                    const std::vector<std::vector<Nanos>>& ends) {
   if (s == 0 || marked[s] < 0) return 0;
@@ -155,14 +159,14 @@ void add_rank(StepTimes& times, std::size_t r, Nanos begin, const std::vector<Na
     if (ends[r][s] < 0) continue;  // the next step counts from the end of the step before this one
     if (s == 0 && marked[0] >= 0) last = marked[0];
     const Nanos from = last + pause_before(s, last, marked, ends);
-    // A step that ends before the one before it does has no time of its own.
+    // A step may end before the step before it does. Then its length is 0.
     own_ends[s] = std::max(ends[r][s], from);
     periods[s] = own_ends[s] - from;
     last = own_ends[s];
   }
 }
 
-/// `over`: when each op is over, by op.
+/// Computes the steps. `over[op]` is the time at which the op is over.
 StepTimes step_times(const Graph& graph, std::span<const Nanos> over) {
   const RankLanes lanes = rank_lanes(graph);
   const std::vector<std::vector<Nanos>> ends = step_ends(graph, lanes, over);
@@ -177,8 +181,9 @@ StepTimes step_times(const Graph& graph, std::span<const Nanos> over) {
   return times;
 }
 
-/// The op whose end is the end of `op`: for an arrival that waits, the transfer it waits for. In a
-/// recording this is not needed, because the recorded op lasts until its transfer ends.
+/// Returns the op whose end is the end of `op`. For an arrival that waits, this is the transfer for
+/// which it waits. A recording does not need this, because the recorded op lasts until its transfer
+/// ends.
 OpId released_by(const Graph& graph, OpId op, Nanos duration) {
   if (graph.ops.kind[op] != OpKind::kArrive || duration != 0) return op;
   const std::uint32_t c = graph.ops.collective[op];
@@ -224,7 +229,7 @@ StepTimes replayed_steps(const sim::Replay& replay) {
   const Graph& graph = replay.graph();
   std::vector<Nanos> over(graph.size());
   for (OpId op = 0; op < graph.size(); ++op) {
-    // The replay's own duration: a change may have given an arrival one.
+    // Use the duration in the replay, because a change may have given an arrival a duration.
     over[op] = replay.end(released_by(graph, op, replay.duration(op)));
   }
   return step_times(graph, over);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each step takes on each rank. The host runs ahead of the device, sometimes by whole
-// steps, so a step is timed on the device: from the end of the device work of the step before to
-// the end of its own. The sum over many steps is what a stop-watch would show.
+// Computes how long each step takes on each rank. The host runs ahead of the device, sometimes by
+// whole steps. So the length of a step is measured on the device: from the end of the device work
+// of the step before to the end of the step's own device work. The lengths of many steps add up to
+// what a stop-watch would show.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +21,17 @@ struct StepTimes {
   /// end[rank index][step index]: when the step is over on that rank; -1 if it has no work in it.
   std::vector<std::vector<Nanos>> end;
 
-  /// Mean over the steps in which the rank has work; 0 if there are none.
+  /// Returns the mean over the steps in which the rank has work, or 0 if there are none.
   Nanos mean(std::size_t rank_index) const;
-  /// The largest of the ranks' means; 0 without ranks.
+  /// Returns the largest of the ranks' means, or 0 without ranks.
   Nanos slowest_mean() const;
 };
 
-/// The recorded steps. All functions here are linear in ops, times log of the number of steps.
+/// Returns the steps of the recording. All functions here take O(n log s) for n ops and s steps.
 StepTimes recorded_steps(const graph::Graph& graph);
-/// The steps of a replay that has run.
+/// Returns the steps of a replay whose run() has been called.
 StepTimes replayed_steps(const sim::Replay& replay);
-/// The same for other simulators. `ends`: the end of every op.
+/// Returns the steps for the results of another simulator. `ends` has the end of every op.
 StepTimes replayed_steps(const graph::Graph& graph, const std::vector<Nanos>& ends);
 
 }  // namespace weft::predict

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// summarise() makes one Predictor and asks it everything, because the cleaned graph and the link
-// model are the same for all questions. Self-replay and the straggler analysis use the recorded
-// graph instead: they describe the job as it was recorded.
+// summarise() makes one Predictor and uses it for all questions, because all of them need the same
+// cleaned graph and link model. The replay of the recording and the straggler analysis use the
+// recorded graph instead, because they describe the job as it was recorded.
 #include "weft/predict/summary.h"
 
 #include <algorithm>
@@ -17,10 +17,11 @@ constexpr const char* kWorthKnowing[] = {
     "network.bandwidth=2x", "comm=off",        "stragglers=off",   "compute=1.5x",
     "ddp.bucket_mb=1",      "ddp.bucket_mb=5", "ddp.bucket_mb=25", "ddp.bucket_mb=100"};
 
-/// True for a setting that a user can choose, as opposed to a faster network or device.
+/// True if the what-if is a setting that a user can choose. A faster network or device is not a
+/// setting.
 bool is_choice(const Answer& answer) { return answer.what_if.starts_with("ddp.bucket_mb="); }
 
-/// `times` restricted to the given steps.
+/// Returns the part of `times` for the given steps.
 StepTimes only(const StepTimes& times, const std::vector<std::int64_t>& steps) {
   StepTimes result;
   result.steps = steps;
@@ -159,7 +160,8 @@ Result<std::vector<WhatIf>> parse_what_ifs(const Job& job, const std::vector<std
   std::vector<WhatIf> what_ifs;
   for (const std::string& text : texts) {
     auto what_if = parse_what_if(text);
-    // Finding out what the recording can answer is slow, so it is done only for a refusal.
+    // It takes long to find out what the recording can answer, so do this only if a what-if is
+    // refused.
     if (!what_if) what_if = parse_what_if(text, answerable(job, links));
     if (!what_if) return tl::unexpected(what_if.error());
     what_ifs.push_back(std::move(*what_if));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results of `weft replay` about a job in one value. The command prints it; the command and the
-// Python package share its JSON.
+// One value that holds all results of `weft replay` about a job. The command prints it. The command
+// and the Python package write the same JSON for it.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,14 @@ struct RankMemory {
   Nanos since_start = 0;  ///< peak.time minus the start of the rank's first event
 };
 
-/// nullopt if the recording has no data on device memory.
+/// Returns the memory peak of a rank, or nullopt if its recording has no data on device memory.
 std::optional<RankMemory> peak_memory(const trace::RankTrace& trace);
 
 struct RankSummary {
   std::int32_t rank = -1;
-  std::vector<Nanos> recorded, replayed;   ///< by step; -1 if the rank has no work in the step
-  std::vector<Nanos> baseline, predicted;  ///< by step
+  /// One entry per step; -1 if the rank has no work in the step.
+  std::vector<Nanos> recorded, replayed;
+  std::vector<Nanos> baseline, predicted;  ///< one entry per step
   Nanos mean_baseline = 0, mean_predicted = 0;
   trace::ClockFit clock;
   std::optional<RankMemory> memory;  ///< nullopt if unknown
@@ -45,33 +46,36 @@ struct ReplaySummary {
   std::string label;
   std::int32_t world = -1;
   bool from_phases = false;
-  bool has_links = false;     ///< transfer times come from link tables, not from the recording
-  bool links_unused = false;  ///< tables were given, but they fit no transfer of this job
-  std::vector<std::int64_t> steps;  ///< the steps that the prediction was made from
+  /// True: transfer times come from link tables; false: from the recording.
+  bool has_links = false;
+  bool links_unused = false;        ///< tables were given, but they fit no transfer of this job
+  std::vector<std::int64_t> steps;  ///< the recorded steps that the prediction is based on
   std::vector<RankSummary> ranks;
   Nanos recorded_step = 0, replayed_step = 0;  ///< mean step of the slowest rank
   double worst_error = 0;  ///< largest relative error of the self-replay, over ranks and steps
-  std::vector<std::string> what_if;  ///< as the user wrote them
+  std::vector<std::string> what_if;  ///< the what-ifs in the user's words
   Prediction prediction;
-  std::vector<Answer> worth_knowing;               ///< common what-ifs; empty if the user asked any
+  /// Answers to common what-ifs; empty if the user asked what-ifs.
+  std::vector<Answer> worth_knowing;
   std::optional<sim::StragglerReport> stragglers;  ///< nullopt if there is only one rank
   std::size_t ops = 0, edges = 0, inferred_edges = 0;
 
-  /// The answer with the shortest step (of equal ones the first) among those of worth_knowing that
-  /// are settings a user can choose, which are bucket sizes. nullptr if there is none, or if no
-  /// link table makes transfer times certain enough for a choice.
+  /// Returns the answer in worth_knowing with the shortest step, among those about a setting that a
+  /// user can choose. These settings are bucket sizes. Of equal steps the first one is returned.
+  /// Returns nullptr if there is no such answer, or if there is no link table: without one,
+  /// transfer times are too uncertain for a choice.
   const Answer* best_choice() const;
 };
 
-/// Replays and predicts. If the user asked no what-ifs, common ones are answered as well.
+/// Replays the job and predicts its step. If the user asked no what-ifs, also answers common ones.
 Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options);
 
-/// Parses what-ifs. If one is refused, the Error (kUsage) lists those that this recording can
-/// answer.
+/// Parses what-ifs. If one is refused, the result is an Error (kUsage) that lists the what-ifs that
+/// this recording can answer.
 Result<std::vector<WhatIf>> parse_what_ifs(const Job& job, const std::vector<std::string>& texts,
                                            const std::vector<cost::LinkTable>& links);
 
-/// Schema: docs/reference/cli.md.
+/// Writes the summary as JSON. docs/reference/cli.md describes the fields.
 std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagnostics);
 
 }  // namespace weft::predict

@@ -30,8 +30,8 @@ void write_steps(JsonWriter& json, const char* name, const std::vector<Nanos>& s
   json.end_array();
 }
 
-/// The field memory_source is older than memory_peak, and its readers know the estimate as
-/// "shapes".
+/// The name of a source in the field memory_source. This field is older than memory_peak. Programs
+/// that read it expect the name "shapes" for the estimate.
 const char* old_source_name(sim::MemorySource source) {
   return source == sim::MemorySource::kEstimatedFromShapes ? "shapes" : memory_source_name(source);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser is strict: a value must be a complete number, with nothing behind it, because a typing
-// error would otherwise become a prediction that answers another question. Upper limits on values
-// keep later conversions to integers from overflowing.
+// The parser is strict: a value must be a complete number with nothing after it. Otherwise a typing
+// error would give a prediction that answers another question. Values have upper limits, so that
+// later conversions to integers do not overflow.
 #include "weft/predict/what_if.h"
 
 #include <charconv>
@@ -13,7 +13,7 @@
 namespace weft::predict {
 namespace {
 
-/// The number that the whole text spells; from_chars also reads "nan" and "inf", which are refused.
+/// Returns the number that the whole text gives. Refuses "nan" and "inf", which from_chars accepts.
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -23,7 +23,7 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-/// "2x", "0.5x" or a plain number; positive.
+/// Reads a factor: "2x", "0.5x" or a plain number. It must be positive.
 std::optional<double> factor(std::string_view text) {
   if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) text.remove_suffix(1);
   const auto value = number(text);
@@ -36,7 +36,7 @@ std::string no_such_key(std::string_view key) {
   return "no what-if is called '" + std::string(key) + "'" + did_you_mean(key, known);
 }
 
-/// Makes errors that end with a list of the what-ifs that could be asked instead.
+/// Makes Errors that end with a list of the what-ifs that the user can ask instead.
 class Refusal {
  public:
   explicit Refusal(const std::vector<std::string>& offered) : offered_(offered) {}
@@ -88,7 +88,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
   WhatIf what_if;
   what_if.text = std::string(text);
 
-  // "rank:N.compute" is "compute" with a rank; no other what-if takes one.
+  // "rank:N.compute" is "compute" with a rank. No other what-if has a rank.
   if (key.starts_with("rank:")) {
     const std::size_t dot = key.find('.');
     const auto rank = dot == std::string_view::npos ? std::nullopt : number(key.substr(5, dot - 5));

@@ -23,12 +23,12 @@ struct WhatIf {
     kWorkers,        ///< workers=8
   };
   Kind kind = Kind::kCommOff;
-  double value = 1;        ///< a factor; MiB for kBucket and kPack; a count for kWorkers
-  std::int32_t rank = -1;  ///< kCompute: the rank that changes; -1: all ranks
-  std::string text;        ///< as the user wrote it
+  double value = 1;        ///< a factor; for kBucket and kPack a size in MiB; for kWorkers a count
+  std::int32_t rank = -1;  ///< for kCompute: the rank whose compute changes; -1: all ranks
+  std::string text;        ///< the what-if in the user's words
 };
 
-/// One kind of what-if, for help texts and refusals.
+/// One kind of what-if. Help texts and refusals show it.
 struct WhatIfKey {
   const char* key;      ///< "network.bandwidth"
   const char* example;  ///< "network.bandwidth=2x"
@@ -36,8 +36,9 @@ struct WhatIfKey {
 };
 const std::vector<WhatIfKey>& what_if_keys();
 
-/// An unknown key or an invalid value is an Error (kUsage). It lists the keys in `offered`, which
-/// are those that a recording can answer, or all what-ifs if `offered` is empty.
+/// Parses a what-if. An unknown key or an invalid value is an Error (kUsage). The Error lists the
+/// keys in `offered`, which the caller has found to be answerable. If `offered` is empty, it lists
+/// all keys.
 Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::string>& offered = {});
 
 }  // namespace weft::predict

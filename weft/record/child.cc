@@ -78,8 +78,8 @@ Result<int> run_child(const std::vector<std::string>& command,
     return fail(ErrorCode::kNotFound,
                 fmt::format("cannot run '{}': {}", command.front(), std::strerror(error)));
   }
-  // All signals, including the end of the child, arrive in one place, so there are no races between
-  // handlers and waits.
+  // All signals arrive here, also SIGCHLD at the end of the child. So no handler can interfere with
+  // the wait.
   for (;;) {
     siginfo_t signal{};
     if (sigwaitinfo(&signals.set(), &signal) < 0) continue;

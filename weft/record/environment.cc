@@ -81,7 +81,7 @@ std::vector<std::string> recording_environment(const Request& request, const Par
   environment.set("WEFT_RECORD", request.folder);
   environment.set("WEFT_RECORD_STEPS", to_text(request.steps));
   environment.set("WEFT_RECORD_OPTIONS", options);
-  // MPI programs have no hook that opens the window, so probes must not wait for one.
+  // MPI programs have no hook that starts the probes, so the probes must not wait for one.
   environment.set("WEFT_RECORD_WAIT", request.mpi ? "0" : "1");
   if (!parts.bootstrap.empty()) environment.put_in_front("PYTHONPATH", parts.bootstrap, ':');
   if (request.wire && !parts.wire.empty()) environment.put_in_front("LD_PRELOAD", parts.wire, ':');

@@ -5,7 +5,7 @@
 //   WEFT_RECORD          the folder to write to; absolute
 //   WEFT_RECORD_STEPS    "10..14": the first and the last step to record; steps count from 0
 //   WEFT_RECORD_OPTIONS  a list of shapes, memory, stacks, separated by commas
-//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook opens their window. Else they
+//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook starts them. Otherwise they
 //                        record from the start until a hook closes the window
 #pragma once
 
@@ -44,8 +44,8 @@ struct Request {
 };
 
 /// Returns `inherited` (entries "NAME=value") with the variables that the request adds. Settings of
-/// the user stay: in lists (PYTHONPATH, LD_PRELOAD) our entries come first, and a Horovod timeline
-/// or NCCL plug-in that the user has set is not replaced.
+/// the user stay. In lists (PYTHONPATH, LD_PRELOAD) our entries are put before those of the user.
+/// If the user has set a Horovod timeline or an NCCL plug-in, that one stays.
 std::vector<std::string> recording_environment(const Request& request, const Parts& parts,
                                                std::vector<std::string> inherited);
 

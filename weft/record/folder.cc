@@ -60,7 +60,8 @@ std::vector<std::int64_t> numbers_of(const JsonValue& object, std::string_view n
   return out;
 }
 
-/// Missing members keep their defaults, because later versions of the hooks may write more of them.
+/// Members that the file lacks keep their defaults: another version of the hooks may have written
+/// fewer members.
 JobFacts facts_of(const JsonValue& object) {
   JobFacts facts;
   facts.framework = text_of(object, "framework");
@@ -109,7 +110,7 @@ bool is_temporary(std::string_view name) {
 bool is_held(const fs::path& claim) {
   const int file = ::open(claim.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return false;
-  // Only a second lock attempt tells whether there is a lock. If it succeeds, close() releases it.
+  // To find out whether a lock exists, try to take it. If that succeeds, close() releases it.
   const bool held = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(file);
   return held;
@@ -237,7 +238,7 @@ void tidy_up(const std::string& folder) {
     });
     if (is_temporary(name) && !in_use) fs::remove_all(entry.path(), ignored);
   }
-  // Notes do not tell whether their process still runs, so keep all of them while any process does.
+  // Notes do not tell whether their process still runs. So keep all notes while any process runs.
   if (held.empty()) fs::remove_all(fs::path(folder) / kNotes, ignored);
 }
 

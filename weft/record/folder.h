@@ -69,8 +69,8 @@ std::int64_t rank_in_name(std::string_view name);
 Result<RecordedFolder> look_at(const std::string& folder);
 /// Removes the files of an earlier recording, and nothing else.
 Status clear_recording(const std::string& folder);
-/// Removes files that are only needed during the recording. Keeps those of processes that are still
-/// running. (Such a process holds a lock on its file .<stem>.claim.)
+/// Removes files that are only needed during the recording. Keeps the files of processes that are
+/// still running. (Such a process holds a lock on its file .<stem>.claim.)
 void tidy_up(const std::string& folder);
 
 }  // namespace weft::record

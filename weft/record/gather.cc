@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining works in two passes, so that a conflict leaves the target folder unchanged: plan() lists
-// the files of all sources and finds conflicts; then join() links or copies the files. A file that
-// the target has already is the same as the one of the source, since the target is a source, too.
+// the files of all sources and finds conflicts; then join() links or copies the files. The target
+// folder counts as a source too. So if it has a file already, plan() has checked that the file is
+// the same.
 #include "weft/record/gather.h"
 
 #include <fmt/format.h>
@@ -31,8 +32,8 @@ bool is_command(const std::string& name) {
   return false;
 }
 
-/// Whether two files have the same content. The same file under two names (a shared file system, an
-/// earlier link) needs no comparison.
+/// Whether two files have the same content. If both paths lead to one and the same file (through a
+/// shared file system or an earlier link), nothing is compared.
 bool same_content(const fs::path& a, const fs::path& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;

@@ -9,8 +9,8 @@
 
 namespace weft::record {
 
-/// Whether `source` is "host:path" or "user@host:path", in the form of rsync and scp. If a slash
-/// precedes the colon, it is a path of this machine.
+/// Whether `source` is "host:path" or "user@host:path", in the form of rsync and scp. If there is a
+/// slash before the colon, `source` is a path on this machine.
 bool is_remote(const std::string& source);
 
 /// The command that copies the files of a remote folder into the local folder `stage`: rsync if

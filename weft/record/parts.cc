@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things are, relative to the folder above the command's folder (bin/):
+// The places of the files. They are relative to the folder that contains the command's folder bin/:
 //   build:        lib/libweft-*.so,      lib/weft/python/weft, libexec/weft
 //   installation: lib/weft/libweft-*.so, lib/weft/python/weft, libexec/weft
-//   wheel:        lib/libweft-*.so, libexec/weft; that folder is weft/_native in the package weft
+//   wheel:        lib/libweft-*.so, libexec/weft; relative to weft/_native in the package weft
 #include "weft/record/parts.h"
 
 #include <filesystem>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signs are checked from the most specific to the least: a process died in its profiler; a
-// process reported a problem; the job took too few steps; processes still run; processes took steps
-// but wrote nothing; no process took a step. Each sign explains the ones that come after it.
+// The signs are checked in this order, the most specific first: a process died in its profiler, a
+// process reported a problem, the job took too few steps, processes still run, processes took steps
+// but wrote nothing, no process took a step. Each sign may be the cause of those after it, so only
+// the first one is reported.
 #include "weft/record/reasons.h"
 
 #include <fmt/format.h>
@@ -42,8 +43,7 @@ std::string too_few_steps(const RecordedFolder& folder) {
                      room ? ", or use " + steps_wanted(job) : "");
 }
 
-/// The event that the hook of a framework (python/weft/<framework>/record.py) takes for the end of
-/// a step.
+/// What the hook of a framework (python/weft/<framework>/record.py) regards as the end of a step.
 std::string_view end_of_step(std::string_view framework) {
   if (framework == "torch") return "step() of an optimizer of torch.optim";
   if (framework == "tensorflow") {

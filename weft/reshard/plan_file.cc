@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing is a plain walk over the plans. Reading trusts nothing, since files may come from
-// anywhere. Of each array it reads
-//   1. shape and devices, which all other fields are checked against,
-//   2. the layouts, and refuses them if a replay would take too much memory or time,
+// Writing visits all plans and writes their fields. Reading trusts nothing, because files may come
+// from anywhere. For each array it reads
+//   1. shape and devices, against which all other fields are checked,
+//   2. the layouts, which are refused if a replay would take too much memory or time,
 //   3. element types and reduction, which depend on source and target,
-//   4. the steps, each of which must be a possible exchange,
-// and then replays the plan by box algebra.
+//   4. the steps, each of which must be a possible exchange.
+// Then it replays the plan by box algebra.
 #include "weft/reshard/plan_file.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace weft::reshard {
 namespace {
 
 constexpr int kVersion = 1;
-/// Limits on the work of a replay. Cells count once for each part that contains them, in every
-/// layout of the plan.
+/// The most cells that a replay may visit. A cell counts once for each part that contains it, in
+/// every layout of the plan.
 constexpr std::int64_t kMostCells = std::int64_t{1} << 27;
 /// Most combinations of slots over all dimensions of one layout.
 constexpr std::int64_t kMostPlanPieces = std::int64_t{1} << 24;

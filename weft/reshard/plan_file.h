@@ -23,10 +23,10 @@ struct PlannedArray {
 /// Complete JSON text, ending in a newline. The same plans give the same text, to the byte.
 std::string print_plan_file(const std::vector<PlannedArray>& arrays);
 
-/// `name` stands for the file in messages. The text is not trusted: every field is checked, and
-/// every plan is replayed by box algebra, so the plans that are returned can be executed. Traffic,
-/// peak and time are not in the file; they are computed again. An Error (kBadInput, or kInfeasible
-/// from the replay) names the first array that is wrong.
+/// `name` is the name of the file in error messages. The text is not trusted: every field is
+/// checked, and every plan is replayed by box algebra. So the returned plans can be executed.
+/// Traffic, peak and time are not in the file; they are computed again. An Error is kBadInput, or
+/// kInfeasible if the replay fails. It names the first array that is wrong.
 Result<std::vector<PlannedArray>> parse_plan_file(std::string_view text, const std::string& name);
 
 Status write_plan_file(const std::string& path, const std::vector<PlannedArray>& arrays);

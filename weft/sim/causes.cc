@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How time is split by cause. note_op() turns every op into Changes: the begin and the end of an
-// interval in which a cause holds on the op's rank. sweep() walks the changes of one rank in order
-// of time with a counter per cause; between two changes the first cause whose counter is not 0 gets
-// the time. Only the first four causes have intervals of their own. If none of them holds, Tally
-// looks up the next device work: until it was launched, the host is the cause (or data loading, if
-// the host fetched a batch then); after that the device is idle. Tally also distributes each piece
-// of time over the windows that it falls into.
+// How time is divided by cause. note_op() turns every op into two Changes: the begin and the end of
+// an interval in which a cause holds on the op's rank. sweep() goes through the changes of one rank
+// in the order of time, and keeps one counter per cause. The time between two changes counts for
+// the first cause whose counter is not 0. Only the first four causes have intervals. If none of
+// them holds, Tally looks up the next device work. Until this work was launched, the cause is the
+// host (or data loading, if the host fetched a batch at that time). After the launch, the cause is
+// idle. Tally also divides each piece of time among the windows.
 #include "weft/sim/causes.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Change {
   std::int32_t whose;  ///< kWaiting: the rank that is waited for
 };
 
-/// When a piece of device work started, and when its launch call had returned.
+/// A piece of device work: when it started, and when its launch call had returned.
 struct DeviceStart {
   Nanos start;
   Nanos launched;
@@ -42,12 +42,12 @@ struct RankView {
   bool on_device = false;
   std::vector<Change> changes;
   std::vector<DeviceStart> device;
-  std::vector<Window> loading;       ///< sorted by time, disjoint
+  std::vector<Window> loading;       ///< sorted by time; they do not overlap
   std::vector<std::size_t> windows;  ///< indices into the caller's windows, sorted by time
 };
 
-/// When the call that launched the op had returned. Without a launch in the recording the result is
-/// the minimum, so that the host is never blamed for a pause before this op.
+/// Returns when the call that launched the op had returned. Without a recorded launch, returns the
+/// smallest possible time. Then a pause before this op never counts for the host.
 Nanos launched(const Graph& graph, OpId op, std::span<const Nanos> starts,
                std::span<const Nanos> ends) {
   for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -56,8 +56,8 @@ Nanos launched(const Graph& graph, OpId op, std::span<const Nanos> starts,
   return std::numeric_limits<Nanos>::min();
 }
 
-/// The rank whose arrival a collective waited for. If several arrive last at the same instant, the
-/// lowest of them.
+/// Returns the rank whose arrival a collective waited for. If several ranks arrive last at the same
+/// instant, returns the lowest one.
 std::int32_t last_rank(const Graph& graph, const graph::Collective& c,
                        std::span<const Nanos> ends) {
   std::int32_t found = -1;
@@ -82,15 +82,15 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
   if (on_stream) view.device.push_back({starts[op], launched(graph, op, starts, ends)});
   switch (graph.ops.kind[op]) {
     case OpKind::kArrive: {
-      // An arrival with a duration does not wait for the others: its kernel was over before the
-      // transfer was, as with a buffered send. Its own length counts as transfer.
+      // An arrival with a duration does not wait for the others: its kernel ended before the
+      // transfer did, as a buffered send does. Its own length counts as transfer.
       add(Cause::kTransfer, starts[op], ends[op]);
       const std::uint32_t c = graph.ops.collective[op];
       const OpId transfer = c == kNoId ? kNoId : graph.collectives[c].transfer;
       if (transfer == kNoId || ends[op] > starts[op]) return;
       const std::int32_t last = last_rank(graph, graph.collectives[c], ends);
-      // The last rank to arrive does not wait for any rank. If the transfer still starts later, the
-      // link is busy with other transfers.
+      // The last rank to arrive does not wait for any rank. If the transfer still starts later, it
+      // waits for other transfers on the link.
       const Cause until_it_moves = last == graph.rank(op) ? Cause::kTransfer : Cause::kWaiting;
       add(until_it_moves, ends[op], starts[transfer], last);
       add(Cause::kTransfer, starts[transfer], ends[transfer]);
@@ -108,14 +108,14 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
   }
 }
 
-/// Adds pieces of one rank's time to the windows that they fall into. Pieces must come in order of
-/// time: each index below only moves forwards.
+/// Adds pieces of one rank's time to the windows in which they lie. The pieces must be added in the
+/// order of time, because each index below only moves forwards.
 class Tally {
  public:
   Tally(const std::vector<Window>& windows, const RankView& view, std::vector<CauseTimes>& result)
       : windows_(windows), view_(view), result_(result) {}
 
-  /// Calls visit(CauseTimes of the window, length) for every part of [from, to) that is in a
+  /// Calls visit(CauseTimes of the window, length) for every part of [from, to) that is inside a
   /// window.
   template <class Visit>
   void spread(Nanos from, Nanos to, Visit visit) {
@@ -130,8 +130,8 @@ class Tally {
     }
   }
 
-  /// Splits [from, to), in which none of the first four causes holds: until the launch of the next
-  /// device work it is data loading or host launch, after that it is idle.
+  /// Divides [from, to), in which none of the first four causes holds. Until the launch of the next
+  /// device work, the time is data loading or host launch. After the launch it is idle.
   void idle(Nanos from, Nanos to) {
     while (next_ < view_.device.size() && view_.device[next_].start < to) ++next_;
     const bool more = next_ < view_.device.size();
@@ -170,8 +170,8 @@ void sweep(RankView& view, const std::vector<Window>& windows, std::vector<Cause
             [](const DeviceStart& a, const DeviceStart& b) { return a.start < b.start; });
   Tally tally(windows, view, result);
   std::array<int, kCauses> active{};
-  // Ranks that are waited for at present, in order of when the waits began. Two collectives may
-  // wait at once; the wait that began first gets the time.
+  // The ranks that this rank waits for at present, in the order in which the waits began. If the
+  // rank waits in two collectives at once, the time counts for the wait that began first.
   std::vector<std::int32_t> waited_for;
   const auto is_active = [&](Cause cause) { return active[static_cast<std::size_t>(cause)] > 0; };
   Nanos at = std::numeric_limits<Nanos>::min();
@@ -302,8 +302,8 @@ std::vector<CauseTimes> split_by_cause(const Graph& graph, std::span<const Nanos
 
 namespace {
 
-/// Divides each part by `n` so that the quotients add up to floor(sum of the parts / n). The parts
-/// with the largest remainders are rounded up; of equal remainders, the first.
+/// Divides each part by `n`. The quotients add up to floor(sum of the parts / n), because the parts
+/// with the largest remainders are rounded up. Of equal remainders, the first is rounded up.
 void divide(std::vector<Nanos*> parts, Nanos n) {
   Nanos remainders = 0;
   std::vector<std::pair<Nanos, std::size_t>> order;

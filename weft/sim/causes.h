@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank spends its time on in a timeline. Every instant has exactly one cause, so the causes
-// of a window add up to its length in whole nanoseconds.
+// What each rank spends its time on in a timeline. Every instant has exactly one cause, so the
+// causes of a window add up to its length in whole nanoseconds.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 
 namespace weft::sim {
 
-/// In order of precedence: if several apply at one instant, the first one counts.
+/// If several causes apply at one instant, the first one in this list counts.
 enum class Cause : std::uint8_t {
-  kCompute,      ///< a kernel runs (op timelines: any work)
+  kCompute,      ///< a kernel runs; in op timelines: any work
   kMemoryCopy,   ///< a copy or memset runs
   kTransfer,     ///< data of a collective or message moves and no compute or copy hides it
   kWaiting,      ///< the rank is ready to communicate, but another rank is not
@@ -30,19 +30,19 @@ constexpr std::size_t kCauses = 7;
 /// "compute", "memory_copy", "exposed_transfer", "waiting", "data_loading", "host_launch", "idle".
 const char* cause_name(Cause cause);
 
-/// The length of a window, split by cause.
+/// The length of a window, divided by cause.
 struct CauseTimes {
   std::array<Nanos, kCauses> by_cause{};
-  /// The time of kWaiting, split by the rank that was waited for.
+  /// The time of kWaiting, divided by the rank that was waited for.
   std::map<std::int32_t, Nanos> waiting_for;
   Nanos communication = 0;  ///< time in which data moved, hidden or not
-  Nanos hidden = 0;         ///< the part of `communication` hidden by compute and copies
+  Nanos hidden = 0;         ///< the part of `communication` during which compute or copies ran
 
   Nanos& operator[](Cause cause) { return by_cause[static_cast<std::size_t>(cause)]; }
   Nanos operator[](Cause cause) const { return by_cause[static_cast<std::size_t>(cause)]; }
   Nanos total() const;
-  /// The causes under their JSON names, in order of precedence and without those of 0 ns. Waiting
-  /// is split into "waiting_for_rank_2" and so on. Adds up to total().
+  /// The causes under their JSON names, in order of precedence. Causes of 0 ns are left out.
+  /// Waiting is divided into "waiting_for_rank_2" and so on. The times add up to total().
   std::vector<std::pair<std::string, Nanos>> named() const;
 };
 
@@ -56,16 +56,16 @@ struct Window {
 /// Sorts windows of one rank by time and joins those that overlap or touch.
 std::vector<Window> merged(std::vector<Window> windows);
 
-/// One result per window, for the timeline given by the start and end of every op. Windows of one
-/// rank must not overlap. `loading`: when hosts fetched batches. On a rank without streams (op
-/// timelines), host ops count as compute. O(n log n) in ops.
+/// Returns one result per window. `starts` and `ends` are the timeline: the start and end of every
+/// op. Windows of one rank must not overlap. `loading` are the intervals in which hosts fetched
+/// batches. On a rank without streams (op timelines), host ops count as compute. O(n log n) in ops.
 std::vector<CauseTimes> split_by_cause(const graph::Graph& graph, std::span<const Nanos> starts,
                                        std::span<const Nanos> ends,
                                        const std::vector<Window>& windows,
                                        const std::vector<Window>& loading = {});
 
-/// The mean over several windows. Each part is rounded up or down so that the parts add up to the
-/// mean of the totals, rounded down.
+/// Returns the mean over several windows. Its total is the mean of their totals, rounded down. Each
+/// part is rounded up or down so that the parts add up to this total.
 CauseTimes mean_of(std::span<const CauseTimes> times);
 
 }  // namespace weft::sim

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fixed-point iteration. improve() takes the intervals in which collectives are resident from the
-// present timeline, computes from them how long every slowed op takes, and replays. The rate of an
-// op depends only on what happened before it, so every round makes a longer prefix of the timeline
-// exact and the fixed point is unique. settle() repeats until no duration changes. If that takes
-// too many rounds it falls back to the event-driven pass of contention_events.h, and one more round
-// then checks that pass.
+// present timeline. It computes from them how long every slowed op takes, and replays. The rate of
+// an op depends only on what happened before it. So every round makes a longer prefix of the
+// timeline exact, and there is only one fixed point. settle() repeats this until no duration
+// changes. If that takes too many rounds, it runs the event-driven pass of contention_events.h. One
+// more round then checks the result of this pass.
 #include "weft/sim/contention.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ Contention::Contention(const graph::Graph& graph, std::span<const double> slowdo
       slowdown_[op] = slowdown[op];
     }
   }
-  // On a rank without collectives nothing is ever slowed; drop its ops to save time in each round.
+  // On a rank without collectives, nothing is ever slowed. Drop its ops, which saves time in each
+  // round.
   for (Rank& rank : ranks_) {
     if (!rank.residents.empty()) continue;
     for (const Slowed& slowed : rank.slowed) slowdown_[slowed.op] = 1.0;
@@ -77,16 +78,16 @@ void Contention::find_intervals(const Replay& replay, const Rank& rank) {
   intervals_.resize(kept);
 }
 
-/// Walks from interval to interval, at full rate between them and slowed inside them, until the
-/// work is done.
+/// Goes from interval to interval until the work is done. The op runs at full rate between the
+/// intervals and is slowed inside them.
 Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) const {
   auto next = std::upper_bound(intervals_.begin(), intervals_.end(), start,
                                [](Nanos time, const Interval& i) { return time < i.end; });
   double left = static_cast<double>(work);
   for (Nanos now = start;; ++next) {
-    // An op whose end rounds to the start of an interval is not slowed by it, even if the interval
-    // before ends at that same instant. Otherwise an op whose end triggers the arrival of the
-    // collective would slow itself, and no timeline would be consistent.
+    // If the rounded end of an op is the start of an interval, the interval does not slow the op,
+    // even if the interval before ends at that same instant. Otherwise an op whose end makes the
+    // collective arrive would slow itself, and no timeline would be consistent.
     const Nanos free_until =
         next == intervals_.end() ? std::numeric_limits<Nanos>::max() : next->start;
     if (now <= free_until) {

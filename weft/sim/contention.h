@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compute slows down while a collective is resident on its rank, because both use the same
-// processors and the same memory. When a collective is resident depends on the compute before it,
-// and how long compute takes depends on when collectives are resident. This class finds the
-// timeline that satisfies both.
+// processors and the same memory. The two depend on each other: the time at which a collective is
+// resident depends on the compute before it, and the length of compute depends on when collectives
+// are resident. This class finds the timeline in which both fit.
 #pragma once
 
 #include <span>
@@ -13,35 +13,37 @@
 namespace weft::sim {
 
 struct ContentionOptions {
-  /// Rounds of iteration before the slower event-driven pass. Each round visits every slowed op
-  /// once and updates what moved. Two to six rounds are usually enough.
+  /// The most rounds of iteration. If they are not enough, the slower event-driven pass runs. Each
+  /// round visits every slowed op once and updates what moved. Two to six rounds are usually
+  /// enough.
   int max_rounds = 24;
 };
 
 struct ContentionResult {
-  /// True if durations and timeline fit each other exactly. False only if a difference is left even
-  /// after the event-driven pass, which rounding could cause in theory.
+  /// True if the durations and the timeline fit each other exactly. False only if a difference is
+  /// left even after the event-driven pass. In theory, rounding could cause such a difference.
   bool converged = false;
   int rounds = 0;
-  bool by_events = false;  ///< max_rounds were not enough, so the event-driven pass ran
+  bool by_events = false;  ///< max_rounds rounds were not enough, so the event-driven pass ran
   Nanos last_change = 0;   ///< largest change of a duration in the last round
 };
 
-/// The rule. A collective is resident on a rank from the start of the rank's kArrive op to the end
-/// of the collective's transfer (of the arrival itself, if it has no transfer). An op's work
-/// proceeds at full rate outside these times and `slowdown` times slower inside them. Its end is
-/// rounded to the nearest nanosecond, counted from the last instant at which its rate changed.
-/// Arrivals, transfers, pushes and pulls are never slowed, nor are ops on lanes without a rank.
+/// Applies this rule. A collective is resident on a rank from the start of the rank's kArrive op to
+/// the end of the collective's transfer (or of the arrival, if there is no transfer). Outside these
+/// times an op's work proceeds at full rate. Inside them it is `slowdown` times slower. The end of
+/// an op is rounded to the nearest nanosecond, counted from the last instant at which its rate
+/// changed. Arrivals, transfers, pushes and pulls are never slowed. Ops on lanes without a rank are
+/// never slowed either.
 class Contention {
  public:
-  /// `slowdown`: one entry per op, > 0; 1.0 for ops that nothing slows. Keeps a reference to the
-  /// graph.
+  /// `slowdown` has one entry per op, greater than 0. It is 1.0 for an op that nothing slows. Keeps
+  /// a reference to the graph.
   Contention(const graph::Graph& graph, std::span<const double> slowdown);
 
-  /// Makes `replay` (of the same graph) the consistent timeline in which op i does `work[i]`
-  /// nanoseconds of un-slowed work. The iteration starts from the present durations of the replay,
-  /// so after a small change of `work` or delays it takes few rounds. The result does not depend on
-  /// where it starts.
+  /// Sets the durations of `replay` (of the same graph) so that they fit its timeline. Op i does
+  /// `work[i]` nanoseconds of work at full rate. The iteration starts from the present durations of
+  /// the replay, so after a small change of `work` or of delays it takes few rounds. The result
+  /// does not depend on where the iteration starts.
   ContentionResult settle(Replay& replay, std::span<const Nanos> work,
                           const ContentionOptions& options = {});
 
@@ -67,8 +69,9 @@ class Contention {
 
   const graph::Graph* graph_;
   std::vector<Rank> ranks_;
-  std::vector<double> slowdown_;     ///< 1.0 for ops that nothing slows
-  std::vector<Interval> intervals_;  ///< scratch: residence on one rank, merged, sorted by time
+  std::vector<double> slowdown_;  ///< 1.0 for ops that nothing slows
+  /// Scratch: when collectives are resident on one rank; merged, sorted by time.
+  std::vector<Interval> intervals_;
 };
 
 }  // namespace weft::sim

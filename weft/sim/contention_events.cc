@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A discrete-event simulation. A priority queue holds the starts and the expected ends of ops. When
-// the first collective becomes resident on a rank or the last one leaves, the rate of all slowed
-// ops that run there changes: each op's remaining work is brought up to date and a new end is put
-// into the queue. The old end stays in the queue but has an outdated version, so it is ignored.
+// the first collective becomes resident on a rank, or the last one ends, the rate of all slowed ops
+// that run there changes. Then the remaining work of each such op is updated, and a new end is put
+// into the queue. The old end stays in the queue. It has an old version number, so it is ignored.
 #include "weft/sim/contention_events.h"
 
 #include <algorithm>
@@ -65,8 +65,8 @@ class EventLoop {
   }
 
  private:
-  /// Ends come before starts of the same instant: an op that ends exactly when a collective becomes
-  /// resident is not slowed by it, as in Contention::slowed_duration().
+  /// At the same instant, ends come before starts. So if an op ends exactly when a collective
+  /// becomes resident, it is not slowed, as in Contention::slowed_duration().
   enum class Step : std::uint8_t { kEnd, kStart };
   struct Event {
     Nanos time;
@@ -117,8 +117,9 @@ class EventLoop {
                   version_[running.op]});
   }
 
-  /// `by`: +1 when a collective becomes resident, -1 when one leaves. Two collectives at once slow
-  /// no more than one, so only the step from or to 0 changes rates.
+  /// `by` is +1 when a collective becomes resident, and -1 when one ends. Two collectives at once
+  /// slow an op no more than one does. So rates change only when the number of collectives becomes
+  /// 0 or leaves 0.
   void change_residents(Rank& rank, int by, Nanos now) {
     const bool was_busy = rank.residents > 0;
     rank.residents += by;
@@ -167,12 +168,14 @@ class EventLoop {
   std::span<const Nanos> delays_;
   std::vector<std::size_t> rank_of_lane_;
   std::vector<Rank> ranks_;
-  std::vector<std::uint32_t> waits_for_;  ///< by op: in-edges whose source has not ended
+  /// by op: the number of in-edges whose source has not ended
+  std::vector<std::uint32_t> waits_for_;
   std::vector<Nanos> ready_, start_, duration_;
-  std::vector<std::uint32_t> version_;          ///< by op: counts the changes of its expected end
-  std::vector<std::vector<OpId>> releases_;     ///< by op: arrivals whose residence ends with it
-  std::vector<std::uint32_t> first_out_, out_;  ///< edges by source
-  std::vector<OpId> destination_;               ///< by edge
+  std::vector<std::uint32_t> version_;  ///< by op: how often its expected end has changed
+  /// by op: the arrivals that stop being resident when it ends
+  std::vector<std::vector<OpId>> releases_;
+  std::vector<std::uint32_t> first_out_, out_;  ///< edges grouped by source
+  std::vector<OpId> destination_;               ///< one entry per edge
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

@@ -12,8 +12,8 @@ using graph::EdgeId;
 using graph::kNoId;
 using graph::OpId;
 
-/// The in-edge that decided when `op` started; of several, the one with the lowest source. kNoId if
-/// the op started at 0 without waiting.
+/// Returns the in-edge that decided when `op` started. If there are several, returns the one with
+/// the lowest source. Returns kNoId if the op started at 0 without waiting.
 EdgeId deciding_edge(const Replay& replay, OpId op) {
   const graph::Graph& graph = replay.graph();
   EdgeId found = kNoId;

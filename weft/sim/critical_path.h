@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain of ops that decides when the replay ends, across lanes and ranks. Each op on it started
-// at the very instant at which the op before it allowed it to. The durations and delays on the
-// chain add up to the end of its last op.
+// The critical path: the chain of ops that decides when the replay ends. It may pass through all
+// lanes and ranks. Each op on it started at the very instant at which the op before it allowed
+// this. The durations and delays on the chain add up to the end of its last op.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,15 @@ namespace weft::sim {
 
 struct PathStep {
   graph::OpId op = 0;
-  graph::EdgeId edge = graph::kNoId;  ///< the in-edge that the op waited for; kNoId for the first
+  /// The in-edge that the op waited for; kNoId for the first op.
+  graph::EdgeId edge = graph::kNoId;
 };
 
-/// From the first op to `last` (default: the op with the latest end; of several, the lowest id). If
-/// several in-edges allowed an op to start at the same instant, the one with the lowest source
-/// counts. Empty for an empty graph. Linear in the in-edges of the ops on the path, except that
-/// finding the default for `last` is linear in all ops.
+/// Returns the chain from its first op to `last`. By default `last` is the op with the latest end,
+/// and of several such ops the one with the lowest id. If several in-edges allowed an op to start
+/// at the same instant, the path takes the one with the lowest source. An empty graph has an empty
+/// path. Linear in the in-edges of the ops on the path. Finding the default for `last` is linear in
+/// all ops.
 std::vector<PathStep> critical_path(const Replay& replay, graph::OpId last = graph::kNoId);
 
 }  // namespace weft::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways to a curve. If the trace has allocator events, from_allocator() adds them up: events
-// that carry the allocator's total correct the sum. Otherwise from_shapes() estimates activations:
-// it pairs each forward op with its backward op by PyTorch's sequence number and counts the
-// forward op's inputs in between, if the backward function is one that needs them.
+// There are two ways to compute a curve. If the trace has allocator events, from_allocator() adds
+// them up. Some events also have the allocator's total, which corrects the sum. If there are no
+// such events, from_shapes() estimates activations. It pairs each forward op with its backward op
+// by PyTorch's sequence number. If the backward function needs the inputs of the forward op, these
+// inputs count from the forward op to the backward op.
 #include "weft/sim/memory.h"
 
 #include <algorithm>
@@ -18,8 +19,9 @@ namespace {
 
 using trace::EventKind;
 
-// Prefixes of backward functions that need the inputs of their forward op. Views need nothing. An
-// activation such as relu keeps its result, which the next op in this list counts as its input.
+// Beginnings of the names of backward functions that need the inputs of their forward op. Views
+// need nothing. An activation such as relu keeps its result. This result is the input of the next
+// op, so it is counted there.
 constexpr std::array<std::string_view, 17> kKeepsInputs = {"Conv",
                                                            "Addmm",
                                                            "Mm",
@@ -45,8 +47,9 @@ bool keeps_inputs(std::string_view backward) {
                      [&](std::string_view name) { return backward.starts_with(name); });
 }
 
-/// The innermost host op at an instant: of those that cover it, the one that started last. An op on
-/// `lane` is preferred, because an allocation belongs to the thread that made it. Linear in events.
+/// Returns the innermost host op at an instant: of all ops that cover the instant, the one that
+/// started last. Prefers an op on `lane`, because an allocation belongs to the thread that made it.
+/// Linear in events.
 std::string host_op_at(const trace::RankTrace& trace, Nanos time, std::uint32_t lane) {
   const trace::Events& events = trace.events;
   std::size_t best = events.size();
@@ -94,7 +97,8 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
     const trace::MemoryDetail& detail = trace.memory[events.detail[event]];
     level += detail.bytes;
     if (detail.total_allocated >= 0) {
-      // The first total also reveals how much was held before, which the points so far lack.
+      // The first total also shows how much was already allocated. Earlier points do not include
+      // this amount.
       if (curve.source == MemorySource::kAllocationsOnly) {
         for (MemoryPoint& point : curve.points) point.allocated += detail.total_allocated - level;
         curve.source = MemorySource::kAllocator;
@@ -105,8 +109,8 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
     lanes.push_back(events.lane[event]);
   }
   if (curve.source == MemorySource::kAllocationsOnly) {
-    // A sum below 0 means that memory from before the recording was freed. At least that much was
-    // held at the start, so the whole curve is raised.
+    // If the sum becomes negative, memory from before the recording was freed. At least that much
+    // was allocated at the start, so raise the whole curve by it.
     Bytes lowest = 0;
     for (const MemoryPoint& point : curve.points) lowest = std::min(lowest, point.allocated);
     for (MemoryPoint& point : curve.points) point.allocated -= lowest;
@@ -144,9 +148,9 @@ std::vector<Node> autograd_nodes(const trace::RankTrace& trace) {
   std::stable_sort(ops.begin(), ops.end(), [&events](std::size_t a, std::size_t b) {
     return events.start[a] < events.start[b];
   });
-  // The profiler stores with each forward op the sequence number that the next autograd node will
-  // get, so several forward ops share one number. The last of them before the backward pass is the
-  // one that created the node. A backward op (fwd_thread > 0) has the number of its node.
+  // With each forward op, the profiler stores the sequence number that the next autograd node will
+  // get. So several forward ops have the same number. The last of them before the backward pass
+  // created the node. A backward op (fwd_thread > 0) has the number of its node.
   std::unordered_map<std::int64_t, std::size_t> open;
   std::vector<Node> nodes;
   for (std::size_t i : ops) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time, per device, of one recorded rank. For the peak it tells when it was, how many
-// bytes, in which step and during which operator.
+// Memory of one recorded rank over time, one curve per device. The peak of a curve tells when most
+// memory was used, how many bytes, in which step and during which operator.
 #pragma once
 
 #include <string>
@@ -13,24 +13,26 @@ namespace weft::sim {
 struct MemoryPoint {
   Nanos time = 0;       ///< on the clock of the trace
   Bytes allocated = 0;  ///< allocated from this instant on
-  Bytes reserved = -1;  ///< what the allocator holds from the driver; -1 if unknown
+  Bytes reserved = -1;  ///< bytes that the allocator holds from the driver; -1 if unknown
 };
 
 struct MemoryPeak {
   Nanos time = 0;  ///< first instant at which the largest amount was reached
   Bytes bytes = 0;
-  std::int64_t step = -1;  ///< -1: outside all recorded steps
+  std::int64_t step = -1;  ///< -1 if the peak is outside all recorded steps
   std::string host_op;     ///< innermost host op that ran at that instant; empty if none
 };
 
-/// Where the numbers come from, best first.
+/// Where the numbers come from. The best source is first.
 enum class MemorySource {
-  kAllocator,        ///< the allocator's own totals
-  kAllocationsOnly,  ///< allocations and frees without totals; memory from before is missing
-  /// The trace has no allocator events but shapes. Counts the inputs of forward ops that keep them
-  /// for the backward pass, from the start of the op to the end of its backward op. Gradients,
-  /// optimizer state, workspaces and all other tensors are missing, so the true amount is usually
-  /// larger. A tensor that several such ops keep is counted once for each. A rough lower bound.
+  kAllocator,  ///< totals that the allocator recorded
+  /// Recorded allocations and frees, without totals; older allocations are missing.
+  kAllocationsOnly,
+  /// A rough lower bound, for a trace that has shapes but no allocator events. Some forward ops
+  /// keep their inputs for the backward pass. These inputs are counted from the start of the
+  /// forward op to the end of its backward op. Gradients, optimizer state, workspaces and all other
+  /// tensors are missing, so the true amount is usually larger. But a tensor that several such ops
+  /// keep is counted once for each op.
   kEstimatedFromShapes,
 };
 
@@ -38,14 +40,14 @@ enum class MemorySource {
 const char* memory_source_name(MemorySource source);
 
 struct MemoryCurve {
-  std::int32_t device = -1;  ///< ordinal; -1: host memory
+  std::int32_t device = -1;  ///< number of the device; -1 for host memory
   MemorySource source = MemorySource::kAllocator;
-  std::vector<MemoryPoint> points;  ///< by time, never empty
+  std::vector<MemoryPoint> points;  ///< sorted by time; never empty
   MemoryPeak peak;
 };
 
-/// One curve per device, sorted by ordinal. Empty if the trace has neither allocator events nor
-/// shapes.
+/// Returns one curve per device, sorted by device number. Returns nothing if the trace has neither
+/// allocator events nor shapes.
 std::vector<MemoryCurve> memory_over_time(const trace::RankTrace& trace);
 
 }  // namespace weft::sim

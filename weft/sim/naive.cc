@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// At every instant: end the ops that are due, start the ops that are ready, and repeat until
-// neither is possible, because an op of length 0 lets others start at once. Then advance the clock
-// to the next end or start. Without contention all times are whole nanoseconds; with contention
-// work is counted in fractions and only ends are rounded.
+// At every instant, the simulator ends the ops that are due and starts the ops that are ready. It
+// repeats this until neither is possible, because the end of an op of length 0 may let others start
+// at once. Then it advances the clock to the next end or start. Without contention all times are
+// whole nanoseconds. With contention, work is counted in fractions and only ends are rounded.
 #include "weft/sim/naive.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ constexpr Nanos kNotStarted = std::numeric_limits<Nanos>::max();
 
 enum class State { kWaiting, kRunning, kDone };
 
-/// Only the state, the remaining work and the times of each op are kept; everything else is looked
-/// up again at every event.
+/// Keeps only the state, the remaining work and the times of each op. Looks up everything else
+/// again at every event.
 class NaiveSimulator {
  public:
   NaiveSimulator(const Graph& graph, const std::vector<double>& slowdown)
@@ -75,13 +75,13 @@ class NaiveSimulator {
     return false;
   }
 
-  /// Nanoseconds that one nanosecond of the op's work takes at present.
+  /// How many nanoseconds one nanosecond of the op's work takes at present.
   double pace(OpId op) const {
     if (slowdown_.empty() || communicates(op) || graph_.rank(op) < 0) return 1.0;
     return busy_with_collective(graph_.rank(op)) ? slowdown_[op] : 1.0;
   }
 
-  /// When the op ends at its present pace, rounded to the nearest nanosecond.
+  /// When the op ends if its pace does not change, rounded to the nearest nanosecond.
   Nanos due(OpId op) const {
     if (slowdown_.empty()) return times_.start[op] + graph_.ops.duration[op];
     return now_ + std::llround(work_left_[op] * pace(op));

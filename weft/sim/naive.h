@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle of the tests: a second simulator that shares no code with Replay. It advances a clock
-// from event to event and at each event looks at every op to see which can start. It is slow on
-// purpose: simple code is easy to trust. It also implements the contention rule (contention.h).
+// A second simulator, with which tests compare the results of Replay. It shares no code with
+// Replay. It advances a clock from event to event, and at each event it looks at every op to see
+// whether it can start. It is slow because its code is simple, and simple code is easy to trust. It
+// also implements the contention rule (contention.h).
 #pragma once
 
 #include <vector>
@@ -15,9 +16,10 @@ struct NaiveTimes {
   std::vector<Nanos> end;
 };
 
-/// `slowdown[op]`: how many times longer the op's work takes while a collective is resident on its
-/// rank, that is from the start of one of the rank's kArrive ops to the end of its transfer; 1.0 if
-/// nothing slows the op. An empty vector means no contention. At least quadratic in ops.
+/// Computes the times of all ops. While a collective is resident on an op's rank, the op's work
+/// takes `slowdown[op]` times longer; 1.0 means that nothing slows the op. A collective is resident
+/// from the start of one of the rank's kArrive ops to the end of its transfer. An empty vector
+/// means no contention. At least quadratic in ops.
 NaiveTimes simulate_naively(const graph::Graph& graph, const std::vector<double>& slowdown = {});
 
 }  // namespace weft::sim

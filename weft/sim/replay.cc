@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// run() computes all ops in id order. update() computes only marked ops, in id order too: visit()
-// marks a successor if the new end can change its start. Ids are a topological order, so a visit
-// only ever marks later ops and every op is visited at most once. For checkpoint() and rollback(),
-// every overwritten value goes into a log (old_times_, old_durations_, old_delays_), which
-// rollback() plays backwards.
+// run() computes all ops in the order of ids. update() computes only marked ops, in the same order.
+// visit() marks a successor if the new end can change the successor's start. Ids are a topological
+// order, so a visit only marks later ops, and every op is visited at most once. For checkpoint()
+// and rollback(), every overwritten value is written to a log (old_times_, old_durations_,
+// old_delays_). rollback() applies the log backwards.
 #include "weft/sim/replay.h"
 
 #include <algorithm>
@@ -56,13 +56,13 @@ Nanos Replay::ready_time(OpId op) const {
 
 void Replay::run() {
   const auto n = static_cast<OpId>(start_.size());
-  if (noting_) {  // the log of the checkpoint must see every change, and only visit() writes it
+  if (noting_) {  // only visit() writes the log of the checkpoint, and the log needs every change
     for (OpId op = 0; op < n; ++op) mark(op);
     update();
     return;
   }
-  // The hot loop. It uses raw pointers because the compiler cannot know that writing to end_ does
-  // not move the other columns; it would reload their addresses for every op.
+  // The hot loop. It uses raw pointers. With the columns themselves, the compiler would have to
+  // assume that writing to end_ moves them, and would load their addresses again for every op.
   const EdgeId* const first_edge = graph_->first_edge.data();
   const OpId* const source = source_.data();
   const Nanos* const delay = delay_.data();
@@ -123,9 +123,9 @@ void Replay::visit(OpId op) {
   start_[op] = ready;
   end_[op] = new_end;
   if (new_end == old_end) return;
-  // A later end matters only if it exceeds the successor's start. An earlier end matters only if it
-  // was the one that the successor waited for. Comparing with the successor's start is enough: if
-  // the successor is not marked, its start is consistent with the ends of all its other sources.
+  // A later end matters only if it is after the successor's start. An earlier end matters only if
+  // the successor had waited for exactly this end. It is enough to compare with the successor's
+  // start: if the successor is not marked, its start fits the ends of all its other sources.
   const bool later = new_end > old_end;
   for (std::uint32_t i = first_out_[op]; i < first_out_[op + 1]; ++i) {
     const auto [destination, edge] = out_[i];
@@ -143,7 +143,7 @@ std::size_t Replay::update() {
   }
   std::size_t visited = 0;
   for (std::size_t i = 0; i < dirty_words_.size(); ++i) {
-    // A visit marks only later ops, but these may lie in the same word, so read it again each time.
+    // A visit only marks later ops. They may be in the same word, so read the word again each time.
     while (dirty_words_[i] != 0) {
       const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(dirty_words_[i]));
       while (dirty_[word] != 0) {
@@ -169,8 +169,8 @@ void Replay::checkpoint() {
 void Replay::rollback() {
   WEFT_CHECK(noting_);
   clear_marks();
-  // Backwards, because a value may have changed several times: its first entry in the log holds the
-  // value at the checkpoint and must be written last.
+  // A value may have changed several times. Its first entry in the log holds the value at the
+  // checkpoint, so this entry must be written last. So go backwards.
   for (auto old = old_times_.rbegin(); old != old_times_.rend(); ++old) {
     start_[old->op] = old->start;
     end_[old->op] = old->end;

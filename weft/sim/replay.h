@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a graph: computes when every op starts and ends. Ids are a topological order, so this is
-// one sweep in op order. After a local change only the ops that it affects are visited again.
+// Replays a graph: computes when every op starts and ends. Ids are a topological order, so one
+// sweep over the ops in the order of ids is enough. After a local change, only the ops that the
+// change affects are visited again.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,31 @@
 
 namespace weft::sim {
 
-/// Holds a reference to the graph, which must outlive it and pass verify(). Durations and delays
-/// are copied, so that many replays with different changes can share one graph. Ops without
-/// in-edges start at 0. Copies are independent; one object is for one thread.
+/// Holds a reference to the graph. The graph must live longer than the replay and pass verify().
+/// Durations and delays are copied, so many replays with different changes can share one graph. An
+/// op without in-edges starts at 0. Copies of a replay are independent. Only one thread may use a
+/// replay at a time.
 class Replay {
  public:
   explicit Replay(const graph::Graph& graph);
 
-  /// Full sweep: linear in ops and edges.
+  /// Computes the times of all ops. Linear in ops and edges.
   void run();
 
-  /// Changes take effect at the next update() or run(). Times must not be negative.
+  /// Each change takes effect at the next update() or run(). Durations and delays must not be
+  /// negative.
   void set_duration(graph::OpId op, Nanos duration);
   void set_delay(graph::EdgeId edge, Nanos delay);
-  /// Visits only the ops that the changes affect; the first time, all ops. Returns the number of
-  /// ops visited.
+  /// Computes the times of the ops that the changes affect. The first call computes the times of
+  /// all ops. Returns the number of ops that were visited.
   std::size_t update();
 
-  /// Stores the present state (after an update() if one is due), so that a search can try a change
-  /// and undo it. Replaces any earlier checkpoint. From here on every change is noted in a log,
-  /// which makes update() a little slower.
+  /// Stores the present state, so that a search can try a change and undo it. Calls update() first
+  /// if there are changes that have not taken effect. Replaces any earlier checkpoint. From then on
+  /// every change is written to a log, so update() is a little slower.
   void checkpoint();
-  /// Returns to the state of the last checkpoint(), which stays valid. Linear in the number of
-  /// changes since then.
+  /// Returns to the state of the last checkpoint(). The checkpoint stays valid. Linear in the
+  /// number of changes since then.
   void rollback();
 
   Nanos start(graph::OpId op) const { return start_[op]; }
@@ -42,8 +45,9 @@ class Replay {
   Nanos delay(graph::EdgeId edge) const { return delay_[edge]; }
   std::span<const Nanos> starts() const { return start_; }
   std::span<const Nanos> ends() const { return end_; }
-  std::span<const Nanos> delays() const { return delay_; }  ///< by edge
-  /// Latest end of all ops; 0 without ops. Linear in the number of ops without successors.
+  std::span<const Nanos> delays() const { return delay_; }  ///< one entry per edge
+  /// Returns the latest end of all ops, or 0 without ops. Linear in the number of ops without
+  /// successors.
   Nanos makespan() const;
   const graph::Graph& graph() const { return *graph_; }
 
@@ -56,7 +60,7 @@ class Replay {
     graph::OpId op;
     Nanos start, end;
   };
-  struct OldInput {  ///< a duration or a delay
+  struct OldInput {  ///< the former value of a duration or a delay
     std::uint32_t index;
     Nanos value;
   };
@@ -68,12 +72,14 @@ class Replay {
 
   const graph::Graph* graph_;
   std::vector<Nanos> start_, end_, duration_, delay_;
-  std::vector<graph::OpId> source_;  ///< by edge: a column without the fields the sweep skips
+  /// By edge: a separate column, so that the sweep does not read the other fields of edges.
+  std::vector<graph::OpId> source_;
   std::vector<std::uint32_t> first_out_;
   std::vector<OutEdge> out_;
-  std::vector<graph::OpId> last_ops_;  ///< ops without successors: one of them ends last
-  /// Ops to visit again: dirty_ has one bit per op, dirty_words_ one bit per non-zero word of
-  /// dirty_. So update() jumps from one marked op to the next without scanning the ops between.
+  std::vector<graph::OpId> last_ops_;  ///< ops without successors; one of them ends last
+  /// Marks the ops that update() must visit. dirty_ has one bit per op. dirty_words_ has one bit
+  /// per word of dirty_, which is set if the word is not zero. So update() jumps from one marked op
+  /// to the next one without looking at the ops between them.
   std::vector<std::uint64_t> dirty_, dirty_words_;
   bool ran_ = false;
   bool noting_ = false;

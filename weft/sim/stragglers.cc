@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis has four stages. peer_groups() puts ops that should take equally long into one
-// group. ideal_times() takes the mean or median of each group as the ideal time of its ops.
-// Scenario replays the job with ideal times for some ops and recorded times for the others; judge()
-// uses it to find the step if one suspect (a worker or a stage) had ideal times, and the step if
-// all others had. name_culprit() then decides which suspect, if any, explains most of the loss.
+// group. ideal_times() computes the mean or median of each group. This is the ideal time of its
+// ops. Scenario replays the job with ideal times for some ops and recorded times for the others.
+// judge() uses it for each suspect (a worker or a stage). It finds the step if only the suspect had
+// ideal times, and the step if all except the suspect had them. name_culprit() then decides which
+// suspect, if any, explains most of the loss.
 #include "weft/sim/stragglers.h"
 
 #include <algorithm>
@@ -39,9 +40,10 @@ Nanos median(std::vector<Nanos>& values) {
   return rounded_mean(*std::max_element(values.begin(), middle) + *middle, 2);
 }
 
-/// By lane: lanes with the same class do the same work on different ranks. Streams are matched by
-/// their number, host threads by how many ops they have, because thread ids mean nothing across
-/// processes. Each link has a class of its own.
+/// Returns a class for each lane. Lanes with the same class do the same work on different ranks.
+/// Streams are matched by their number. A thread id means nothing in another process, so the
+/// busiest host threads of all ranks are matched, then the second busiest ones, and so on. Each
+/// link has a separate class.
 std::vector<std::uint32_t> lane_classes(const Graph& graph) {
   std::vector<std::size_t> ops_on(graph.lanes.size());
   for (graph::LaneId lane : graph.ops.lane) ++ops_on[lane];
@@ -66,8 +68,8 @@ std::vector<std::uint32_t> lane_classes(const Graph& graph) {
   return out;
 }
 
-/// Hash of a key made of several integers. Several keys are looked up for every op and edge, so
-/// they are in a hash table rather than in a std::map.
+/// Hash of a key that consists of several integers. Every op and edge needs several lookups, so a
+/// hash table is used instead of a std::map.
 struct TupleHash {
   template <std::size_t n>
   std::size_t operator()(const std::array<std::uint32_t, n>& key) const {
@@ -79,7 +81,7 @@ struct TupleHash {
 template <std::size_t n, class Value>
 using TupleMap = std::unordered_map<std::array<std::uint32_t, n>, Value, TupleHash>;
 
-/// By op: its peer group, numbered from 0 in the order of first appearance.
+/// Returns the peer group of each op. Groups are numbered from 0, in the order of their first op.
 std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
   TupleMap<5, std::uint32_t> groups;
   // (name, kind, step, lane) -> how many such ops came before; the n in "the n-th op of a name".
@@ -103,7 +105,7 @@ std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
   return out;
 }
 
-/// The ranks that an op belongs to: the rank of its lane, or all members of a transfer.
+/// Returns the ranks of an op: the rank of its lane or, for a transfer, the ranks of all members.
 std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
   const std::uint32_t collective = graph.ops.collective[op];
   if (!moves_data(graph.ops.kind[op]) || collective == kNoId) return {graph.rank(op)};
@@ -112,13 +114,13 @@ std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
   return ranks;
 }
 
-/// Which transfers belong to a set of ranks.
+/// Says which transfers belong to a set of ranks.
 enum class Extent {
-  kOwn,        ///< those whose members are all in the set
-  kWithLinks,  ///< those of which at least one member is in the set
+  kOwn,        ///< transfers whose members are all in the set
+  kWithLinks,  ///< transfers with at least one member in the set
 };
 
-/// By op: true if it belongs to the given ranks (sorted).
+/// Returns one entry per op: true if it belongs to the given ranks (sorted).
 std::vector<bool> ops_of(const Graph& graph, const std::vector<std::int32_t>& ranks,
                          Extent extent) {
   const auto in = [&](std::int32_t rank) {
@@ -151,7 +153,8 @@ class Scenario {
     }
   }
 
-  /// The time of every step if the ops in `is_ideal` and the gaps before them had ideal times.
+  /// Returns the time of every step if the ops in `is_ideal`, and the gaps before them, had ideal
+  /// times.
   std::vector<Nanos> steps_if(const std::vector<bool>& is_ideal) const {
     Replay replay = base_;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -195,8 +198,8 @@ std::vector<graph::Worker> workers_of(const Graph& graph, const StragglerOptions
   return workers;
 }
 
-/// Keeps the `most` workers with the largest excess: the recorded minus the ideal time, summed over
-/// the ops of the worker and the transfers in which it takes part.
+/// Keeps the `most` workers with the largest excess. The excess of a worker is its recorded minus
+/// its ideal time, summed over its ops and the transfers in which it takes part.
 void keep_most_suspect(const Graph& graph, const IdealTimes& ideal, std::size_t most,
                        std::vector<graph::Worker>& workers) {
   if (workers.size() <= most) return;
@@ -257,15 +260,15 @@ void name_culprit(StragglerReport& report, const StragglerOptions& options,
     report.culprit_replica = blame.replica;
     report.culprit_stage = blame.stage;
   };
-  // One slow worker also makes its stage slow, so workers are tried before stages. If every stage
-  // has one worker, the two cannot be told apart; then the stage is named, because an uneven cut of
-  // the model is the likelier cause.
+  // One slow worker also makes its stage slow, so workers are examined before stages. If every
+  // stage has one worker, the two cannot be told apart. Then the stage is named, because an uneven
+  // cut of the model is more likely.
   if (explains_most(report.workers) && (report.stages.empty() || most_replicas > 1)) {
     return name(CulpritKind::kWorker, report.workers.front());
   }
   if (explains_most(report.stages)) return name(CulpritKind::kStage, report.stages.front());
-  // A bad link makes the workers at both ends look slow. A worker has a bad port only if its share
-  // is clearly above that of every other worker.
+  // A bad link makes the workers at both of its ends look slow. The cause is one worker's network
+  // port only if the share of this worker is clearly above that of every other worker.
   const auto stands_out = [&](std::vector<Blame> list) -> const Blame* {
     std::stable_sort(list.begin(), list.end(), [](const Blame& a, const Blame& b) {
       return a.share_with_links > b.share_with_links;
@@ -303,7 +306,8 @@ std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
     if (last[i] == kNever) continue;
     const Nanos begin = i == 0 ? first : last[i - 1];
     times[i] = std::max<Nanos>(last[i] - begin, 0);
-    // A step may end before the one before it does; the next one counts from the later end.
+    // A step may end before the step before it does. Then the next step begins at the later of the
+    // two ends.
     if (i > 0) last[i] = std::max(last[i], last[i - 1]);
   }
   return times;
@@ -314,8 +318,9 @@ namespace {
 /// Ranks run the same program if at least this share of their ops has a peer on every rank.
 constexpr double kSameProgram = 0.8;
 
-/// By op: true if fewer than half of the ranks have the op although the ranks run the same program.
-/// Examples are logging and checkpoints of one rank. `group`: the peer group of every op.
+/// Returns one entry per op: true if fewer than half of the ranks have the op although the ranks
+/// run the same program. Examples are logging and checkpoints of one rank. `group` has the peer
+/// group of every op.
 std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t>& group,
                              std::size_t groups) {
   std::set<std::int32_t> ranks;
@@ -337,8 +342,8 @@ std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t
   for (OpId op = 0; op < graph.size(); ++op) {
     const OpKind kind = graph.ops.kind[op];
     const bool local = graph.rank(op) >= 0 && kind != OpKind::kArrive && !moves_data(kind);
-    // Ops before the first step never count as extra: the recording begins at a different op on
-    // every rank.
+    // The recording begins at a different op on every rank. So ops before the first step never
+    // count as extra work.
     extra[op] = local && graph.ops.step[op] >= 0 && 2 * members[group[op]] < ranks.size();
   }
   return extra;
@@ -375,7 +380,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
 
   ideal.delay.assign(graph.edges.size(), 0);
   if (!options.keep_delays) return ideal;
-  // Edges are peers if their ends are and their kinds are equal.
+  // Two edges are peers if their sources are peers, their destinations are peers, and their kinds
+  // are equal.
   TupleMap<3, std::vector<Nanos>> delays;
   const auto for_each_edge = [&](auto visit) {
     for (OpId op = 0; op < graph.size(); ++op) {
@@ -388,8 +394,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for_each_edge(
       [&](EdgeId e, std::vector<Nanos>& peers) { peers.push_back(graph.edges[e].delay); });
   for_each_edge([&](EdgeId e, std::vector<Nanos>& peers) {
-    // The first visit of a group replaces its values by their mean or median; later visits of the
-    // group find only that.
+    // The first visit of a group replaces its values by their mean or median. Later visits find
+    // only this one value.
     if (peers.size() > 1) peers.assign(1, robust ? median(peers) : mean(peers));
     ideal.delay[e] = peers.front();
   });

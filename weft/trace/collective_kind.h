@@ -18,7 +18,7 @@ enum class CollectiveKind : std::uint8_t {
   kAllToAll,
   kSendRecv,
   kBarrier,
-  kPushPull,  ///< exchange with a parameter server: gradients there, parameters back
+  kPushPull,  ///< exchange with a parameter server: sends gradients, receives parameters
 };
 
 }  // namespace weft::trace

@@ -65,8 +65,8 @@ constexpr Dtype kDtypes[] = {
     {"int64", 8},
 };
 
-// Reads the items of a JSON array one by one. Builds no tree, because every operator of a trace has
-// such a text.
+// Reads the items of a JSON array one by one. Does not build a tree, which would be slow: every
+// operator of a trace has such a text.
 class ArrayText {
  public:
   explicit ArrayText(std::string_view text) : text_(text) {

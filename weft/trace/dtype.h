@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of tensor elements, by the names that profilers write, and sizes of the tensors among a
-// call's inputs.
+// Finds the size of a tensor element from the name that a profiler writes for its type, and the
+// size of all tensors among the inputs of a call.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profiler measured on one rank, as columns. Every reader fills a RankTrace, and the graph
-// is built from RankTraces only. An *event* was measured; an *op* (graph room) is derived from
-// events.
+// What a profiler measured on one rank, as columns. Every reader fills RankTraces, and the graph is
+// built from RankTraces only. An *event* is an interval that was measured. An *op*, in the graph,
+// is derived from events.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ enum class EventKind : std::uint8_t {
   kKernel,      ///< device kernel
   kMemcpy,      ///< device-side copy
   kMemset,
-  kSync,           ///< cuda_sync record: tells what a wait waited for
+  kSync,           ///< a record "cuda_sync" of Kineto: which wait waited for what
   kMemory,         ///< instant of the memory allocator ([memory])
-  kGpuAnnotation,  ///< host range projected on the device timeline
+  kGpuAnnotation,  ///< a host range, shown as a range over its device work
   kOverhead,       ///< the profiler's own time
-  kPhase,          ///< unit of work in an op timeline (straggler study), which has no launches
+  kPhase,          ///< unit of work in an op timeline (straggler study); those have no launches
 };
 
 constexpr std::uint32_t kNone = 0xffffffffu;
@@ -33,7 +33,7 @@ constexpr std::uint32_t kNone = 0xffffffffu;
 struct Lane {
   bool on_device = false;
   std::int64_t pid = 0;
-  std::int64_t tid = 0;      ///< thread id, or stream number when on_device
+  std::int64_t tid = 0;      ///< thread id; if on_device, the number of the stream
   std::int32_t device = -1;  ///< device ordinal when on_device
   std::string name;          ///< as in the file; may be empty
 };
@@ -47,7 +47,7 @@ struct KernelDetail {
 struct HostOpDetail {
   std::int64_t sequence = -1;    ///< autograd sequence number
   std::int64_t fwd_thread = -1;  ///< thread of the forward op, for backward ops
-  Bytes input_bytes = -1;        ///< sum over tensor inputs, -1 without shapes
+  Bytes input_bytes = -1;        ///< sum over all input tensors; -1 if shapes were not recorded
   NameId input_dims = 0;         ///< "Input Dims" as text, 0 if absent
   std::uint32_t collective = kNone;
 };
@@ -62,7 +62,8 @@ struct SyncDetail {
   SyncKind kind = SyncKind::kContextSync;
   std::int64_t stream = -1;
   std::int64_t wait_on_stream = -1;
-  std::int64_t wait_on_record = -1;  ///< correlation of the event-record call, -1 unresolved
+  std::int64_t wait_on_record =
+      -1;  ///< correlation of the call that recorded the event; -1 if unknown
 };
 
 struct MemoryDetail {
@@ -96,7 +97,7 @@ struct Events {
   std::vector<std::uint32_t> lane;
   std::vector<std::uint32_t> correlation;  ///< same for a host call and its device work; 0 = none
   std::vector<std::uint32_t> detail;
-  std::vector<std::int64_t> external_id;  ///< host op that issued the work; -1 = none
+  std::vector<std::int64_t> external_id;  ///< number of the host op that issued the work; -1: none
   std::vector<EventKind> kind;
 
   void add(EventKind what, Nanos begin, Nanos length, NameId text, std::uint32_t row,
@@ -155,8 +156,8 @@ struct WireConnection {
   std::string peer;
   std::int32_t peer_rank = -1;  ///< -1 if the recorder does not tell it
   std::int32_t channel = -1;    ///< NCCL channel
-  /// True if offsets count from the first byte of the connection. Else they cannot be compared with
-  /// those at the other end.
+  /// True if offsets count from the first byte of the connection. Otherwise the offsets cannot be
+  /// compared with the offsets at the other end.
   bool whole = true;
 };
 
@@ -194,7 +195,7 @@ struct RankTrace {
   std::string origin;  ///< the recording that `file` was packed from; empty if it is not packed
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  bool counts_devices = false;  ///< `rank` is a device number of its host until runs are sorted
+  bool counts_devices = false;  ///< until runs are sorted, `rank` numbers the devices of one host
   bool buffered_sends = false;  ///< sends do not wait for their receivers, as in simulators
   bool dataflow = false;        ///< work starts once its inputs are ready, so a pause is a wait
   std::string host;             ///< empty if the file does not tell
@@ -240,7 +241,7 @@ struct Bystander {
 /// One execution of a job: its ranks, in rank order, each at most once.
 struct Run {
   std::string label;        ///< folder or common prefix; shown if there are several runs
-  std::int32_t world = -1;  ///< world size as the files tell, else the number of ranks found
+  std::int32_t world = -1;  ///< world size in the files; if unknown, the number of ranks found
   std::vector<RankTrace> ranks;
   std::vector<Bystander> bystanders;  ///< by role, host and process
   std::vector<RankTrace> services;    ///< traces of parameter servers and of a chief; by file

@@ -13,7 +13,7 @@
 
 namespace weft::trace {
 
-/// The trace must be valid, whatever bytes it was read from.
+/// A reader must give a valid trace even if the bytes that it read are damaged.
 inline void check_indices(const RankTrace& trace) { WEFT_CHECK(verify(trace).has_value()); }
 
 /// Any input must give traces or an Error. All indices must be in range. The size of the windows in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds which call launched a device event, and in which framework range that call was made. Both
-// the matching of collectives and the graph need this.
+// Finds which call launched a device event, and inside which range of the framework this call was
+// made. The matching of collectives and the graph need both facts.
 #pragma once
 
 #include <cstdint>

@@ -85,8 +85,8 @@ class MadeRank {
 };
 
 /// `count` all-reduces of all ranks. One starts about every `period` (plus or minus a tenth), and
-/// its ends differ by at most twice `jitter`. Every seventh is smaller, so that sizes are periodic,
-/// as those of the buckets of a step are.
+/// its ends differ by at most twice `jitter`. Every seventh all-reduce is smaller than the others.
+/// So the sizes repeat periodically, as the sizes of the buckets of training steps do.
 struct MadeJob {
   int ranks = 4;
   int count = 60;

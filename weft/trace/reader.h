@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface for foreign formats. Each format has one folder with one Reader; readers() in
-// reader.cc lists them all. A reader turns bytes into RankTraces. It knows nothing of other ranks
+// reader.cc lists them all. A reader turns bytes into RankTraces. It does not depend on other ranks
 // or files.
 #pragma once
 

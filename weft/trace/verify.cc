@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that later rooms use without a check of their own is checked here. Packed files are
+// This file checks all values that later code uses without checking them again. Packed files are
 // read through this function, because a damaged or forged file may contain any number.
 #include "weft/trace/verify.h"
 

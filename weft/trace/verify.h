@@ -8,8 +8,8 @@
 namespace weft::trace {
 
 /// All columns of events have the same length, all indices are in range, all kinds exist, and no
-/// start or duration is negative. The error names the first table for which this is not true.
-/// Linear.
+/// start or duration is negative. If this is not true, the error names the first table with a
+/// violation. Linear.
 Status verify(const RankTrace& trace);
 
 }  // namespace weft::trace

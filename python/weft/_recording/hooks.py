@@ -23,8 +23,9 @@ FRAMEWORKS = ("torch", "tensorflow", "jax", "mxnet")
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """An import finder that finds nothing itself. It asks the other finders for a framework and
-    wraps the loader, so that the session learns when the import begins and ends."""
+    """An import finder that finds no modules itself. When a framework is imported, it asks the
+    other finders for the framework's loader. It then patches the loader, so that the session learns
+    when the import begins and ends."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,7 +57,8 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 class Session:
-    """Everything that Weft does in one process: windows of its frameworks, notes, final writes."""
+    """Everything that Weft does in one process: it keeps a window for each framework, writes notes,
+    and writes the recording when the process ends."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -68,8 +70,8 @@ class Session:
     def importing(self, name: str) -> None:
         """Called before a framework is imported.
 
-        A server process of MXNet never returns from the import, so its hook (`before_import`) has
-        to act here. It returns what to do when the process ends.
+        A server process of MXNet never returns from the import. So MXNet's hook has a function
+        before_import(), which acts here. It returns a function to call when the process ends.
         """
         self._imported.append(name)
         try:
@@ -98,7 +100,8 @@ class Session:
     def add(self, window: Window) -> None:
         self._windows.append(window)
         window.on_first_step(self._catch_sigterm)
-        # Processes that multiprocessing forks do not run atexit handlers, but they run Finalize.
+        # A process that multiprocessing has forked does not run atexit handlers, but it runs
+        # Finalize.
         from multiprocessing import util
 
         util.register_after_fork(

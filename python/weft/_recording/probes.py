@@ -20,8 +20,8 @@ _WAIT = "WEFT_RECORD_WAIT"
 
 
 class Probes:
-    """Opens and closes the window of all probes of this process: those that are loaded already, and
-    those that are loaded later."""
+    """Opens and closes the window of all probes of this process, including probes that are loaded
+    later."""
 
     def __init__(self) -> None:
         self._wait: Optional[str] = None  # the value of _WAIT before the window was opened

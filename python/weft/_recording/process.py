@@ -19,8 +19,8 @@ _RANKS = (
 
 
 def launched_rank() -> Optional[Tuple[int, int]]:
-    """Rank and world size from the environment variables of the launcher; None if there are none.
-    The world size is -1 if the launcher sets the rank only."""
+    """Rank and world size from the environment variables of the launcher; None if no launcher has
+    set them. If the launcher has set the rank only, the world size is -1."""
     for rank, world in _RANKS:
         try:
             return int(os.environ[rank]), int(os.environ.get(world, "-1"))

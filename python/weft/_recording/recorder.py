@@ -46,8 +46,8 @@ class Recorder:
         raise NotImplementedError
 
     def unfinished(self) -> Optional[int]:
-        """The number of a step that has ended but that the window does not know of yet, or None.
-        The window asks when the process ends."""
+        """The number of a step that has ended but has not been reported to the window yet, or None.
+        The window calls this when the process ends."""
         return None
 
     def stop(self) -> List[str]:

@@ -2,12 +2,13 @@
 """The window of recorded steps of one process.
 
 A hook reports the end of every step. The window counts and times all steps, and starts and stops
-the framework's profiler so that the requested ones are recorded. It passes through these states:
+the framework's profiler so that the requested steps are recorded. It has one of these states:
 
     waiting    until two steps before the first step to record
     warming    the profiler has been prepared, but does not run yet
     recording  the profiler runs; it starts one step before the first step to record
-    serving    instead of recording, in a process that takes no steps but works for one that does
+    serving    the profiler runs in a process that takes no steps itself, such as a parameter
+               server; it starts and stops when a process that takes steps says so
     done       the files are written, or recording was given up
 """
 
@@ -29,7 +30,8 @@ _MOST_STEP_TIMES = 10_000
 
 
 class Window:
-    """Has a Recorder record the requested steps. No exception of it ever reaches the job."""
+    """Tells a Recorder when to record. No exception of the Window or the Recorder ever reaches the
+    job."""
 
     def __init__(self, settings: Settings, recorder: Recorder) -> None:
         self._settings = settings
@@ -96,8 +98,8 @@ class Window:
                 idle()
 
     def open_now(self) -> None:
-        """Start recording now. For a process that takes no steps itself but works for one that
-        does, such as a parameter server."""
+        """Start recording now, in a process that takes no steps itself, such as a parameter
+        server."""
         self._busy = True
         try:
             self._claim()
@@ -144,8 +146,8 @@ class Window:
         if self._state == "waiting" and begins >= first - 2:
             self._state = "warming"
             self._recorder.prepare(self._path_of)
-        # Some ranks start their profilers faster than others, which delays the step in which they
-        # start. So the profiler starts one step early: that step is recorded too, but not marked.
+        # Some ranks start their profilers faster than others, so the step in which profilers start
+        # takes longer. So they start one step early. That step is recorded too, but not marked.
         if self._state == "warming" and begins >= first - 1:
             self._probes.record(True)
             self._recorder.start()
@@ -227,7 +229,8 @@ class Window:
             self._give_up(error)
         finally:
             self._busy = False
-        # Under `weft record` the claims stay: it finds in them the processes that wrote nothing.
+        # Under `weft record` the claim files stay: from them, the command finds the processes that
+        # wrote nothing.
         if not self._settings.exclusive:
             self._hold.forget()
 

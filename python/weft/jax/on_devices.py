@@ -49,8 +49,8 @@ def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
 def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> List[Piece]:
     """The pieces that make up the box `wanted` of `device`, and the sender of each.
 
-    If several devices hold the same piece, the device itself is preferred, then the device that has
-    been asked for the fewest pieces so far (`load`).
+    If several devices hold the same piece and `device` is one of them, it takes its own copy.
+    Otherwise the sender is the device that has been asked for the fewest pieces so far (`load`).
     """
     copies: Dict[Box, List[Any]] = {}
     for holder, box in source.items():
@@ -68,7 +68,8 @@ def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> Li
 
 
 def _inside(piece: Box, box: Box) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """The first index of a piece within a box that contains it, and the index after its last."""
+    """Where a piece lies within a box that contains it: in each dimension, its first index and the
+    index after its last one, both counted from the beginning of the box."""
     low = tuple(a - start for (a, _), (start, _) in zip(piece, box))
     return low, tuple(a + size for a, size in zip(low, shape_of(piece)))
 

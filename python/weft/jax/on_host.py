@@ -5,8 +5,7 @@ The CPU devices of one process share its memory: all cores copy what a device ne
 the old shards into the new ones. Between processes, messages go over TCP; see peers.py.
 
 A device whose shard does not change keeps using the memory of the source array. That is safe even
-if
-the source is deleted or donated later: JAX never writes to memory that has another reference.
+if the source is deleted or donated later: JAX never writes to memory that has another reference.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ class Route:
     reused for all such arrays."""
 
     kept: Tuple[Tuple[Any, Box], ...]
-    """Devices of this process whose shard does not change, with its box."""
+    """The devices of this process whose shard does not change, each with the box of its shard."""
     gets: Tuple[Tuple[Any, Box], ...]
-    """Devices of this process that get a new shard, with its box."""
+    """The devices of this process that get a new shard, each with the box of its new shard."""
     devices: Tuple[Any, ...]
     """Devices of this process that send or receive, in the order in
     which `program` expects their buffers."""
@@ -137,7 +136,8 @@ def _plan(
     ends: List[Any] = [as_boxes(held, number) for held in boxes]
     options: Dict[str, Any] = {"direct": True}
     alone = len({device.process_index for device in number}) == 1
-    # The planner may use the meshes only if they describe what moves: no device keeps its shard.
+    # The planner may use the meshes only if no device keeps its shard. Otherwise the meshes would
+    # describe more than what moves.
     if not alone and len(boxes[1]) == len(shardings[1].device_set):
         meshes = [as_mesh(sharding, len(shape), number) for sharding in shardings]
         if None not in meshes:

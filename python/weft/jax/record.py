@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records steps of a JAX job with JAX's own profiler.
 
-JAX has no optimizer whose calls could be hooked, but it has compiled functions. If gradients are
-computed while a function is traced, that function trains, and each call of it from Python is a
-step. If no gradients are seen (the user may have written them by hand), Rounds finds out which
-compiled function ends a step.
+JAX has no optimizer whose calls could be hooked, but it has compiled functions. If JAX computes
+gradients while it traces a function, this function trains, and each call of the function from
+Python is a step. If JAX never computes gradients (the user may have written them by hand), Rounds
+finds out which compiled function ends a step.
 
 A call returns before its work is done. So the hook reports the end of a step only when the next
-call begins; any wait for the result in between then belongs to the step.
+call begins. If the job waits for the result before that, the wait belongs to the step.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 """Records steps of an MXNet job with MXNet's own profiler.
 
 A step ends with Trainer.step(), Trainer.update() or Module.update(). These calls return before
-their work is done. So the hook reports the end of the step only when the next forward pass begins;
-any wait for the result in between then belongs to the step. Worker 0 switches the profilers of the
-servers.
+their work is done. So the hook reports the end of the step only when the next forward pass begins.
+If the job waits for the result before that, the wait belongs to the step. Worker 0 starts and stops
+the profilers of the servers.
 """
 
 from __future__ import annotations

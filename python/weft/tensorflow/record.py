@@ -3,13 +3,12 @@
 
 When a step ends depends on how the job trains:
 
-- If gradients are computed while a tf.function is traced, that function trains. Each call of it
-from
-  Python is a step. Each batch of Keras' fit() is one such call.
+- If TensorFlow computes gradients while it traces a tf.function, this function trains. Each call of
+  the function from Python is a step. Each batch of Keras' fit() is one such call.
 - Without such a function, a step ends when an optimizer has applied gradients eagerly.
-- With a ClusterCoordinator (parameter servers), a step consists of as many finished functions as
-  there are workers, whichever workers ran them. The coordinator has workers and parameter servers
-  record at the same time.
+- With a ClusterCoordinator (parameter servers) and n workers, a step ends whenever n more functions
+  have finished; it does not matter which workers ran them. The coordinator tells workers and
+  parameter servers to record at the same time as itself.
 """
 
 from __future__ import annotations

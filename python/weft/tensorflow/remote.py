@@ -2,11 +2,11 @@
 """Lets a coordinator start and stop the recording of its workers and parameter servers, which take
 no steps themselves.
 
-The coordinator runs a TensorFlow op on the other process's device that writes a command ("start" or
-"stop") to a file on that host. The hook of the other process polls the file, obeys, and writes an
-answer to a second file, which the coordinator reads in the same way. So no port and no shared disk
-is needed, and each process writes its own recording. The folder of the recording must have the same
-path on all hosts.
+The coordinator runs a TensorFlow op on the device of the other process. This op writes a command
+("start" or "stop") to a file on that host. The hook of the other process polls the file, obeys, and
+writes an answer to a second file. The coordinator reads the answer with another TensorFlow op. So
+no port and no shared disk is needed, and each process writes its own recording. The folder of the
+recording must have the same path on all hosts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _answer_file(folder: str, stem: str) -> str:
 
 
 class Remote:
-    """The coordinator's side: a process that is told when to record."""
+    """The coordinator's view of another process, which the coordinator tells when to record."""
 
     def __init__(self, folder: str, task: Task) -> None:
         self._stem = task.stem

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that every rank runs under `weft calibrate`. It measures how long collectives take,
-depending on their size, as single calls and back to back.
+"""The program that every rank runs under `weft calibrate`. It measures how long collectives of each
+size take, as single calls and as calls back to back.
 
 The user's launcher starts it in the user's Python. It needs torch but nothing of Weft. A visit is
-one measurement of one collective at one size. Rank 0 prints one line per visit to stdout, from
-which `weft calibrate` makes the link table; calibrate/README.md describes the lines.
+one measurement of one collective at one size. Rank 0 prints one line per visit to stdout.
+`weft calibrate` makes the link table from these lines; calibrate/README.md describes them.
 
 All ranks must make the same calls, but their clocks differ. So rank 0 decides what is measured next
 and how many calls a visit has, and broadcasts that before each visit.
@@ -67,9 +67,9 @@ class Failure(Exception):
 def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of ranks whose links are measured.
 
-    They are the first two ranks of each host that has two, and the first ranks of every pair of
-    hosts. If that makes too many pairs, only one host's pair is measured, and each host only with
-    the next host in a ring, so that every host's network link is still used.
+    On each host that has two ranks, they are the first two ranks. For every pair of hosts, they are
+    the first rank of each. If that makes too many pairs, only one host's own pair is measured, and
+    each host is paired only with the next host in a ring. So every host's network link is used.
     """
     ranks: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):
@@ -96,8 +96,8 @@ class Table:
     stopped: bool = False  # larger sizes would take too long
 
     def guess(self, size: int) -> float:
-        """Estimated seconds of a call of this size, in proportion
-        to the next smaller known size."""
+        """Estimated seconds of a call of this size: the time of the next smaller known size,
+        multiplied by the ratio of the sizes."""
         if size in self.took:
             return self.took[size]
         smaller = [s for s in self.took if s < size]
@@ -106,7 +106,7 @@ class Table:
 
 @dataclass
 class Visit:
-    """One measurement: so many single calls, then so many calls back to back."""
+    """One measurement: first `alone` single calls, then `queued` calls back to back."""
 
     alone: int
     queued: int
@@ -147,8 +147,8 @@ class Ranks:
             self.device = torch.device("cuda", local % torch.cuda.device_count())
             torch.cuda.set_device(self.device)
         dist.init_process_group(backend, rank=self.rank, world_size=self.world)
-        # NCCL runs two collectives at once only on two communicators;
-        # gloo runs them on two threads of one group.
+        # NCCL runs two collectives at the same time only if they are on different communicators.
+        # With gloo one group is enough, because gloo runs them on two threads.
         self.second = dist.new_group() if self.on_gpu else None
         self.groups: dict[int, Any] = {self.world: None}
         for count in sub_groups:
@@ -187,8 +187,8 @@ class Ranks:
         return everybody
 
     def hear_first(self, numbers: list[int]) -> list[int]:
-        """Broadcast the numbers of rank 0. Other ranks pass as
-        many numbers, which do not matter."""
+        """Return the numbers that rank 0 passes, on all ranks. Other ranks must pass a list of the
+        same length; its contents do not matter."""
         values = self.torch.tensor(numbers, dtype=self.torch.int64, device=self.device)
         self.dist.broadcast(values, 0)
         return [int(number) for number in values.tolist()]
@@ -201,8 +201,8 @@ class Ranks:
         return [[float(v) for v in one.tolist()] for one in everybody]
 
     def call(self, table: Table, size: int, copy: int = 0) -> Callable[[bool], Any]:
-        """A function that runs the collective once, on arrays of its own. Its argument says whether
-        to return before the call is done."""
+        """A function that runs the collective once, on its own arrays. Its argument says whether to
+        return before the collective is done."""
         torch, dist, count = self.torch, self.dist, len(table.members)
         group = self.second if copy == 1 and self.on_gpu else self.groups.get(count)
         x = torch.zeros(size // ELEMENT, device=self.device)
@@ -236,8 +236,8 @@ class Ranks:
         return ring
 
     def has(self, table: Table) -> bool:
-        """Whether the backend supports the collective. A backend that does not raises an error
-        before it sends anything, so no other rank is left waiting."""
+        """Whether the backend supports the collective. For an unsupported collective, the backend
+        raises an error before it sends anything, so no other rank waits for this one."""
         try:
             if not table.pair and self.rank in table.members:
                 self.call(table, table.sizes[0])(False)
@@ -291,9 +291,11 @@ class Ranks:
         return (time.perf_counter() - start) * 1e6 / calls
 
     def time_pair(self, table: Table, size: int, visit: Visit) -> list[float]:
-        """Time messages between two ranks. A single message takes half of a round trip. For
-        messages back to back, the first rank sends all of them and
-        then waits for one short reply."""
+        """Measure how long messages between two ranks take.
+
+        Single messages: the two ranks send a message back and forth, and half of the time counts.
+        Messages back to back: the first rank sends all of them and then waits for one short reply.
+        """
         torch, dist = self.torch, self.dist
         first = self.rank == table.members[0]
         other = table.members[1 if first else 0]
@@ -344,10 +346,9 @@ def sum_up(table: Table, visit: Visit, took: list[list[float]]) -> dict[str, Any
     """Combine the members' times into one time per call.
 
     No member ends a collective before the last member has arrived, and the last one to arrive waits
-    for nobody. So the shortest time of all members is the time of the transfer itself. A broadcast
-    is
-    different: its root ends without waiting for anybody, so the longest time counts. For a pair,
-    only the first rank measures the whole round trip.
+    for nobody. So the shortest time of all members is the time of the transfer itself. In a
+    broadcast the root ends without waiting for any member, so the longest time counts. For a pair,
+    only the first rank measures the whole round trip, so its time counts.
     """
     choose = max if table.collective == "broadcast" else min
     if table.pair:
@@ -365,8 +366,8 @@ def sum_up(table: Table, visit: Visit, took: list[list[float]]) -> dict[str, Any
 def make_tables(
     collectives: Sequence[str], sizes: Sequence[int], counts: Sequence[int], hosts: Sequence[str]
 ) -> list[Table]:
-    """The curves to measure. Sizes are rounded up to whole elements; for collectives that divide
-    the array among the ranks, to a whole number of elements per rank."""
+    """The curves to measure. Sizes are rounded up to whole elements. If the collective divides the
+    array among the ranks, they are rounded up to a whole number of elements per rank."""
     tables = []
     world = len(hosts)
     for name in collectives:
@@ -384,9 +385,9 @@ def make_tables(
 
 
 def next_visits(tables: Sequence[Table], count: int, number: int) -> list[tuple[int, int]]:
-    """The order of one pass, as pairs of the table's index and the size's index: all tables at one
-    size, then all tables at the next. Every other pass runs backwards, so that a drift over time
-    does not look like an effect of the size."""
+    """The order of one pass, as pairs (index of the table, index of the size). A pass measures all
+    tables at one size, then all tables at the next size. Every second pass runs backwards. So if
+    the machine gets slower over time, that does not look like an effect of the size."""
     order = [(t, place) for place in range(count) for t in range(len(tables))]
     return order if number % 2 == 0 else order[::-1]
 

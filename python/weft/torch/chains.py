@@ -2,9 +2,10 @@
 """Redistributes an array by a chain of the back-end's collectives. Each collective runs along one
 dimension of the mesh, or over all of its ranks.
 
-NCCL moves a byte faster in a collective than in a message, because on a network it divides messages
-into smaller pieces. So two collectives are faster than one exchange of messages with the same
-number of bytes, as soon as the data is large enough to outweigh the start of another collective.
+NCCL needs less time per byte in a collective than in a message, because on a network it divides
+messages into smaller pieces. So if the data is large enough, two collectives are faster than one
+exchange of messages with the same number of bytes. For small data they are slower, because starting
+the second collective costs time.
 
 Search finds the cheapest chain with Dijkstra's algorithm over the placements of the array on the
 mesh: its moves are the collectives that lead from one placement to another. chain_of() then makes
@@ -32,12 +33,13 @@ STATES = 4096
 """If an array can be placed on a mesh in more ways than this, the placements are not searched."""
 
 MESSAGES = 1.4
-"""Time per byte in messages, divided by that in collectives.
-1.2 to 1.5 was measured over sockets."""
+"""Time per byte in messages, divided by time per byte in collectives.
+Over sockets, values from 1.2 to 1.5 were measured."""
 
 
 def rounded(size: int) -> int:
-    """By how much a part on the way may exceed `size` if dimensions are not evenly divisible."""
+    """The number of elements by which a part between two steps may exceed `size`. Dimensions that
+    are not evenly divisible make parts larger."""
     return size // 16
 
 
@@ -60,8 +62,11 @@ class Chain:
         return price
 
     def only_messages(self, ranks: int) -> bool:
-        """Whether the plan's messages do just the same as this chain, so that it gains nothing. An
-        exchange of all ranks is one call in either case; one along a mesh dimension is not."""
+        """Whether this chain does the same as the plan's messages, so that nothing is gained.
+
+        An all-to-all of all ranks is a single call with messages too. An all-to-all along one mesh
+        dimension is different: as a collective it is one call, as messages it is not.
+        """
         kinds = {one.kind for one in self.steps}
         along_dimension = len(self.steps) == 1 and self.steps[0].ranks < ranks
         return kinds <= {"all_to_all", "cut"} and not along_dimension
@@ -76,7 +81,7 @@ class Move:
     """A step of the search: one collective, or a cut without communication."""
 
     to: State
-    received: float = 0  # elements; those of messages count MESSAGES times
+    received: float = 0  # elements; an element in a message counts MESSAGES times
     hops: int = 0  # transfers one after the other, as in a ring; 0: no communication
     copied: int = 0  # elements that are copied to put parts in order
 
@@ -107,12 +112,13 @@ class Search:
         return math.prod(self.extents(state))
 
     def shared(self, state: State, other: State) -> int:
-        """Elements that a part of one placement has in common with a part of the other, at most."""
+        """The most elements that a part of `state` and a part of `other` have in common."""
         return math.prod(map(min, self.extents(state), self.extents(other)))
 
     def copied(self, state: State, axes: Iterable[int], whole: int) -> int:
-        """Elements to copy to gather or scatter the parts along these axes, which make up `whole`
-        elements: none if the parts lie one after the other in memory, otherwise all."""
+        """The number of elements to copy in order to gather or scatter the parts along these axes.
+        If the parts lie one after the other in memory, it is 0, otherwise `whole`, the number of
+        elements of all these parts."""
         extents = self.extents(state)
         if math.prod(extents) * math.prod(self.source.sizes[axis] for axis in axes) != whole:
             return whole
@@ -121,8 +127,8 @@ class Search:
         return 0 if dims <= {first} else whole
 
     def moves(self, state: State) -> Iterator[Move]:
-        """All moves from this placement. Ring algorithms set the numbers of hops: n - 1 for a
-        gather or scatter over n ranks, twice that for an all-reduce."""
+        """All moves from this placement. The numbers of hops are those of ring algorithms: n - 1
+        for a gather or scatter over n ranks, and 2 (n - 1) for an all-reduce."""
         sizes, dims = self.source.sizes, range(len(self.source.shape))
         part = self.size(state)
         for axis, each in enumerate(state):
@@ -172,7 +178,7 @@ class Search:
 
     def path(self, step: float, element: float) -> list[Move]:
         """The cheapest path to the target; empty if there is none. Apart from rounding, no part on
-        the path is larger than the larger part of both ends."""
+        the path is larger than the largest part of the source or the target."""
         start, end = self.source.placed, self.target.placed
         most = max(self.size(start), self.size(end))
         most += rounded(most)
@@ -217,9 +223,9 @@ def put(state: State, axis: int, each: Placed) -> State:
 
 
 def stops_of(search: Search, step: float, element: float) -> list[Spec]:
-    """The layouts between which the collectives of the cheapest path move the array. A cut is not a
-    stop: the collective after it takes only the part that is needed.
-    Only a cut at the end is a step of its own."""
+    """The stops of the cheapest path: the layouts between its collectives. After a cut there is no
+    stop, because the next collective can take only the part that is needed. A cut at the end of the
+    path is the exception: it is a separate step."""
     stops = [search.source]
     for move in search.path(step, element):
         if move.hops or move.to == search.target.placed:
@@ -262,11 +268,12 @@ def chain_of(
 
 
 def chained(stops: Sequence[Spec], steps: Sequence[Collective], rank: int) -> Chain:
-    """The chain of these steps, with the memory that it needs beside both ends.
+    """The chain of these steps, with the memory that it needs beside source and target.
 
-    During a step there is the input of the step (unless it is the source), the copies that the step
-    itself makes, and its output (unless that is the target). An output that goes straight into the
-    memory in which the next step works needs no memory of its own.
+    During a step, this memory holds the input of the step (unless the input is the source), the
+    copies that the step makes, and the output (unless the output is the target). If a step writes
+    its output directly into the memory in which the next step works, the output needs no other
+    memory.
     """
     parts = [max(elements(stop, each) for each in stop.ranks) for stop in stops[1:]]
     outputs = [0] * len(steps)

@@ -2,12 +2,12 @@
 """Converts between an array and the contiguous slots that collectives such as all-gather work on.
 
 A collective gathers or scatters parts that lie one after the other in one buffer. Each part has a
-slot of that buffer. Here a Fold says which box of the array each part is, and a View pairs the
-parts of an array with their slots, so that one can be copied into the other.
+slot of that buffer. Here a Fold says which box of the array each part is. A View pairs the parts of
+an array with their slots, so that parts can be copied into slots and back.
 
-Arrays are divided into parts like torch.chunk does, so later parts may be shorter than the first
-one or empty. If all slots must have the same size, each part is stored at the begin of its slot,
-and the rest of the slot is padding with undefined contents.
+Arrays are divided into parts in the same way as by torch.chunk, so later parts may be shorter than
+the first one, or empty. If all slots must have the same size, each part is stored at the begin of
+its slot, and the rest of the slot is padding with undefined contents.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def make_up(parts: list[Box], dim: int, whole: Box) -> bool:
 
 @dataclass(frozen=True)
 class Tile:
-    """Several parts of the same shape at equal distances, which one strided copy can handle."""
+    """Several parts of the same shape at equal distances. One strided copy can copy all of them."""
 
     counts: tuple[int, ...]  # number of parts along each axis of the mesh
     steps: tuple[tuple[int, int], ...]  # per axis, from part to part: (dimension, indices)
@@ -98,8 +98,9 @@ class Tile:
     slot: int  # number of the first part's slot
 
     def cut(self, dim: int, pieces: int) -> Iterator[Tile]:
-        """Divide each part into `pieces` along `dim`, like torch.chunk. Yields one tile of the full
-        pieces and one of the shorter last pieces; empty pieces are left out."""
+        """Divide each part into `pieces` pieces along `dim`, like torch.chunk. Yields a tile that
+        consists of the full pieces, and a tile that consists of the shorter last pieces. Empty
+        pieces are left out."""
         length = self.shape[dim]
         step = -(-length // pieces)
         full, rest = divmod(length, step) if step else (0, 0)
@@ -188,8 +189,8 @@ class Fold:
     def view(self, shape: tuple[int, ...], slot: int | None = None) -> View:
         """The slots of an array of this shape.
 
-        slot: elements per slot. Without it the parts lie one after the other without padding, which
-        works for a single axis only.
+        slot: elements per slot. If it is not given, the parts lie one after the other without
+        padding. That is possible for a single axis only.
         """
         tiles = [Tile((), (), shape, (0,) * len(shape), 0)]
         for dim, size in zip(self.cuts, self.sizes):

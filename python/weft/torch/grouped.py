@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program with groups of sends and receives, which NCCL needs.
 
-A group holds at most one piece for every other rank and one piece from it. The k-th groups of all
-ranks match, so no ranks wait for each other in a circle.
+A group is a list of messages that the back-end starts together. It has at most one piece to each
+other rank and at most one piece from each. The k-th group of a rank exchanges its pieces only with
+the k-th groups of other ranks. So ranks never wait for each other in a circle.
 
 Nothing blocks the host: copies are queued on the current stream and messages on the stream of the
 back-end, each after the work that it depends on.
@@ -28,8 +29,8 @@ STAGING = 256 << 20
 _agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[tuple[int, bool], bool]] = (
     weakref.WeakKeyDictionary()
 )
-"""By process group, then by (fingerprint of a program, whether `found` was given): the result of
-agree(), so that ranks ask each other only once per program."""
+"""The results of agree(), so that ranks ask each other only once per program. The first key is the
+process group, the second is (fingerprint of the program, whether `found` was given)."""
 
 
 def agree(
@@ -40,8 +41,10 @@ def agree(
     NCCL messages have no tags, so ranks with different programs would silently receive wrong data.
     Raises PeerFailed if a peer runs another program.
 
-    found: a number that sums up how this rank would run the program. Returns true only if all ranks
-    have the same number. The ranks can know that only if every rank has a message for every other.
+    found: a number that identifies the way in which this rank would run the program. The function
+    returns true only if all ranks have the same number. Ranks compare their numbers only with ranks
+    that they exchange messages with. So the result is false unless every rank exchanges messages
+    with every other rank.
     """
     known = _agreed.setdefault(dist.group.WORLD, {})
     key = (program.fingerprint, found is not None)
@@ -54,8 +57,8 @@ def agree(
             for piece in program.sends(turn) + program.receives(turn)
         }
     )
-    # The second number also says whether this rank has messages for all others: a rank that has
-    # must know whether each of its peers has too.
+    # The second number also says whether this rank exchanges messages with all other ranks. A rank
+    # that does so must know whether each of the other ranks does so too.
     reported = hash((found or 0, len(peers) + 1 == dist.get_world_size())) % (1 << 62)
     mine = torch.tensor([program.fingerprint % (1 << 62), reported], device=device)
     theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
@@ -77,7 +80,8 @@ def agree(
 
 
 def longest_piece(staging: int, devices: int) -> int:
-    """The longest piece for which a group, in both directions, fits into `staging` bytes."""
+    """The longest piece in bytes for which all pieces of a group, sent and received ones, fit into
+    `staging` bytes."""
     return staging // (2 * max(1, devices - 1))
 
 

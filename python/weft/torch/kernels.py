@@ -71,7 +71,9 @@ class Queue:
 
     neutral: ReshardCopies | None
     batches: list[Batch]
-    all_ranks: bool  # all ranks have the same number of batches, with at most a message per pair
+    # All ranks have the same number of batches, and each batch has at most one message per pair of
+    # ranks.
+    all_ranks: bool
 
     def run(self, buffers: Sequence[torch.Tensor], links: Links) -> None:
         """`buffers`: in the program's order, each as a tensor of
@@ -100,7 +102,8 @@ class Queue:
 
 @functools.lru_cache(maxsize=256)
 def prepared(held: ReshardKernels, program: ReshardProgram, collectives: bool) -> list[list[Batch]]:
-    """The batches of all turns. Their copies are prepared on the GPU, so the result is kept."""
+    """The batches of all turns. Preparing their copies on the GPU takes time, so the result is
+    kept for later calls."""
     return [
         [
             Batch(

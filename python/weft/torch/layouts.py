@@ -38,17 +38,18 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Placed:
-    """The placement on one dimension of the mesh: it shards the array's dimension `dim`, or its
-    ranks hold addends (`reduce` names the reduction), or it replicates the array."""
+    """The placement on one dimension of the mesh. Either the mesh dimension shards the array's
+    dimension `dim`, or its ranks hold addends (`reduce` names the reduction), or it replicates the
+    array."""
 
     dim: int | None = None
-    split: int = 1  # split_factor of a strided shard: the number of pieces before this split
+    split: int = 1  # split_factor of a strided shard: pieces of `dim` before this mesh dimension
     reduce: str = ""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that the layout of a distributed array depends on, and nothing else.
+    """Describes the layout of a distributed array completely.
 
     A Spec can be compared and hashed. It refers to no DeviceMesh, so it can be sent to ranks that
     do not have the mesh.
@@ -58,8 +59,8 @@ class Spec:
     sizes: tuple[int, ...]  # of the mesh dimensions
     ranks: tuple[int, ...]  # in row-major order of the mesh
     placed: tuple[Placed, ...]  # one for each dimension of the mesh
-    # For each array dimension, the mesh dimensions that shard it, most significant first. Empty:
-    # the order of the mesh.
+    # For each array dimension, the mesh dimensions that shard it, most significant first. An empty
+    # tuple means that this order is the order of the mesh dimensions.
     order: tuple[tuple[int, ...], ...] = ()
 
     @property
@@ -128,9 +129,10 @@ def spec_of(array: DTensor) -> Spec:
 def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
     """The mesh dimensions that shard array dimension `dim`, most significant first.
 
-    None if no order of mesh dimensions describes which rank holds what. A strided shard splits
-    after later mesh dimensions have split `dim` into `split_factor` pieces. So its mesh dimension
-    belongs behind those whose sizes multiply to split_factor.
+    None if no order of mesh dimensions describes which rank holds which part. Before a strided
+    shard splits `dim`, later mesh dimensions have already split `dim` into `split_factor` pieces.
+    So in the order, the mesh dimension of the strided shard comes after these mesh dimensions: the
+    product of their sizes is split_factor.
     """
     if spec.order:
         return spec.order[dim]
@@ -226,8 +228,8 @@ def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=256)
 def end_of(spec: Spec) -> ReshardEnd:
-    """The layout for Weft's planner: as a mesh with named axes if possible, because the planner
-    then finds better plans, otherwise as a list of parts."""
+    """The layout in the form that Weft's planner takes. If possible, this is a mesh with named
+    axes, because the planner then finds better plans. Otherwise it is a list of parts."""
     orders = [order_of(spec, dim) for dim in range(len(spec.shape))]
     if all(order is not None for order in orders):
         return ReshardEnd.mesh(

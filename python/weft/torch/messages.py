@@ -2,10 +2,10 @@
 """Runs a program over torch.distributed, on any back-end that has send and receive.
 
 A contiguous piece is sent from and received into the array itself. Any other piece goes through a
-block of staging memory. There are only a few blocks, so a rank has to start its sends and receives
-one after the other, each in the order of the program. That order prevents deadlock, provided that a
-rank never stops sending while it waits for a receive. So a second thread does the sends that the
-main thread cannot start at once.
+block of staging memory. There are only a few blocks. So a rank cannot start all sends and receives
+at once. It starts the sends in the order of the program, and the receives too. This order prevents
+deadlock, provided that a rank never stops sending while it waits for a receive. So if the main
+thread cannot start all sends at once, a second thread does the sends.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def peer_failed(peers: Peers, error: BaseException) -> PeerFailed:
 class Deadline:
     """When to give up waiting for other ranks.
 
-    queued: the back-end is like NCCL: wait() does not wait for the message but only makes the
-    stream wait for it. Then NCCL's own watchdog ends the process after the timeout of the process
-    group.
+    queued: wait() does not wait for the message but only makes the GPU stream wait for it, as with
+    NCCL. If a message never comes, NCCL's own watchdog ends the process after the timeout of the
+    process group.
     watch: with `queued`, wait on the host for every message, so that a timeout becomes an
     exception.
     group: the process group of the messages; default: the default group.
@@ -135,7 +135,7 @@ class Staging:
 
 
 class Lane:
-    """One direction of a turn. Pieces are started in order and finished in order."""
+    """The sends or the receives of a turn. Pieces are started in order and finished in order."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Redistributions that are a single collective of the back-end.
 
-A redistribution is one collective if only the placements along one dimension of the mesh change, or
-along all of them, in which case the default process group runs it:
+A redistribution can be one collective in two cases: the placement changes along only one dimension
+of the mesh, or it changes along all dimensions and the same row of this table applies to each of
+them. In the second case the default process group runs the collective.
 
     before      after       collective
     partial     replicated  all-reduce
@@ -61,9 +62,9 @@ ADDED = {
 
 
 Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcasts", "cut"]
-"""broadcasts: a gather in which each part is broadcast by a rank that has it. It works for parts of
-different size, and for parts that only some of the ranks have. cut: every rank already has the part
-that it needs, so nothing is sent."""
+"""In a gather by "broadcasts", one rank that has a part broadcasts it. This works for parts of
+different size, and for parts that only some of the ranks have. In a "cut", every rank already has
+the part that it needs, so nothing is sent."""
 
 Line = tuple[int, ...]
 """The ranks that take part in one collective: a line of the
@@ -81,8 +82,8 @@ class Collective:
     axes: tuple[int, ...]  # dimensions of the mesh along which ranks take part: one, or all
     ranks: int  # number of ranks that take part together
     shape: tuple[int, ...]  # of this rank's part before
-    taken: tuple[slice, ...]  # the piece of that part with which the rank takes part
-    all_taken: bool  # all ranks take part with their whole part
+    taken: tuple[slice, ...]  # the piece of that part that the rank gives to the collective
+    all_taken: bool  # every rank gives its whole part to the collective
     sent: View | None = None  # slots of the input
     got: View | None = None  # slots of the output
     # For broadcasts: the rank that sends each part, and the part's place in the output.
@@ -97,7 +98,8 @@ class Collective:
 
 
 def kind_of(before: Sequence[Placed], after: Sequence[Placed], dtype: torch.dtype) -> Kind | None:
-    """The kind of collective that changes these placements into those; None if there is none."""
+    """The kind of collective that changes the placements `before` into `after`; None if there is
+    none."""
     was_sharded, is_sharded = (all(each.dim is not None for each in end) for end in (before, after))
     replicated = set(after) == {Placed()}
     if was_sharded:
@@ -127,7 +129,8 @@ def lines(spec: Spec, axes: tuple[int, ...]) -> list[Line]:
 
 
 def alike(source: Spec, target: Spec) -> bool:
-    """Whether both are on the same mesh and sharded in the order of its dimensions."""
+    """Whether both layouts are on the same mesh and both are sharded in the order of its
+    dimensions."""
     same = (source.sizes, source.ranks) == (target.sizes, target.ranks)
     return same and not source.order and not target.order
 
@@ -145,7 +148,7 @@ def cut_of(source: Spec, target: Spec, rank: int) -> Collective | None:
 
 @dataclass(frozen=True)
 class Change:
-    """A redistribution that may be one collective, and what is known of it on one rank."""
+    """A redistribution that may be one collective, from the point of view of one rank."""
 
     source: Spec
     target: Spec
@@ -168,8 +171,8 @@ class Change:
         return mine
 
     def taken(self) -> Boxes | None:
-        """What each rank takes part with in a reduction or exchange: of its part, the piece that
-        the cut dimensions leave to it. None if that is not a piece of what the rank has."""
+        """For each rank, the piece of its part that it gives to a reduction or exchange. The cut
+        dimensions decide which piece that is. None if some rank does not have its piece."""
         placed = tuple(
             (self.target if axis in self.cut else self.source).placed[axis]
             for axis in range(len(self.source.sizes))
@@ -202,8 +205,8 @@ def collective_of(
     rank: int,
     world: int | None = None,
 ) -> Collective | None:
-    """The collective that does this redistribution; None if no single one does. All ranks get the
-    same.
+    """The collective that does this redistribution; None if no single collective does it. All ranks
+    get the same answer.
 
     world: the number of all ranks. If given, a collective of all ranks of the mesh is allowed, and
     so are parts of different size.
@@ -224,8 +227,9 @@ def collective_of(
 
 
 def changed_axes(source: Spec, target: Spec) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The mesh dimensions whose placements change: those that need communication, and those that
-    are cut, because they are replicated before and sharded after."""
+    """The mesh dimensions whose placements change, as two tuples. The first has the dimensions that
+    need communication. The second has the cut dimensions, which are replicated before and sharded
+    after."""
     axes: list[int] = []
     cut: list[int] = []
     for axis, (before, after) in enumerate(zip(source.placed, target.placed)):
@@ -249,8 +253,8 @@ def all_reduce_of(change: Change) -> Collective | None:
 
 
 def in_order(line: Line) -> bool:
-    """A process group has its ranks in ascending order, so the
-    parts of a line must have that order."""
+    """Whether the ranks of the line are in ascending order. The ranks of a process group are, and
+    the parts of a line must be in the order of its process group."""
     return list(line) == sorted(line)
 
 
@@ -338,13 +342,13 @@ def all_straight(fold: Fold, wholes: Boxes, slots: Mapping[int, int | None]) -> 
 def gather_of(change: Change) -> Collective | None:
     """An all-gather if parts have equal slots, otherwise a broadcast of each part.
 
-    If parts differ in size and that is allowed, they are padded: one ring over all ranks is faster
-    than several broadcasts. Broadcasts are used only if more than an eighth would be padding and
-    they need no copies.
+    If parts differ in size and that is allowed, they are padded, because one ring over all ranks is
+    faster than several broadcasts. Broadcasts are used only if more than an eighth of the data
+    would be padding and if broadcasts need no copies.
     """
     has, wants, fold = change.has, change.wants, fold_of(change.source, change.axes)
     takes = {each: common(box, wants[each]) for each, box in has.items()}
-    regular, padding = True, 0  # regular: each rank of a line has the part of the fold at its place
+    regular, padding = True, 0  # regular: the i-th rank of each line has the i-th part of the fold
     slots: dict[int, int | None] = {}
     for line in change.lines:
         whole = wants[line[0]]
@@ -524,12 +528,12 @@ def run_collective(
     deadline: Deadline,
     prefilled: torch.Tensor | None = None,
 ) -> None:
-    """Run the collective on this rank. `given` and `out`, its part before and after, are
-    contiguous.
+    """Run the collective on this rank.
 
+    given, out: this rank's part before and after. Both tensors are contiguous.
     group: the process group of the ranks along the axes.
-    prefilled: memory that already holds what is given, at the place where the collective needs it:
-    in its slot of an all-gather, or in the output of an all-reduce.
+    prefilled: memory that already holds the contents of `given` where the collective needs them: in
+    this rank's slot of an all-gather, or in the output of an all-reduce.
     """
     given = given.view(which.shape)[which.taken]
     if which.kind == "cut":

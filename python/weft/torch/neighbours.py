@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges data through shared memory between ranks that are all on one host.
 
-Each set of ranks agrees once on whether to use shared memory: the first rank creates it and sends
-its name to the others, the others report whether they could join, and the first rank tells them
-whether all did. So either all of them use it or none does, even if something is different on one of
-them. If any rank has WEFT_SHARED_MEMORY=0 in its environment, none uses shared memory.
+Each set of ranks agrees once on whether to use shared memory. The first rank creates the shared
+memory and sends its name to the others. The others report whether they could join. The first rank
+then tells them whether all could. So either all ranks use shared memory or none does, even if one
+of them is set up differently. If any rank has WEFT_SHARED_MEMORY=0 in its environment, none uses
+it.
 """
 
 from __future__ import annotations

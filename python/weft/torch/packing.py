@@ -22,8 +22,8 @@ loops as (extent, stride in bytes)."""
 
 class Packing(Protocol):
     def fill_neutral(self) -> None:
-        """Fill addends of a partial target that receive no data with the reduction's neutral
-        element. Call it before the first turn."""
+        """In a partial target, some addends receive no data. Fill them with the neutral element of
+        the reduction. Call this before the first turn."""
 
     def move(self, turn: int) -> None:
         """Copy the data that stays on this rank. Call it before any unpack() of the turn."""

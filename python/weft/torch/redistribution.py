@@ -97,9 +97,9 @@ def plan_of(key: PlanKey, budget: int) -> ReshardPlan:
 
 
 WHOLE = 1 << 30
-"""Groups of messages are not divided into smaller pieces if no rank's part of an array has more
-bytes than this and the caller gives no budget. Staging memory
-is then about as large as the parts."""
+"""A number of bytes. If the caller gives no budget and no rank's part of an array is larger than
+this, groups of messages are not divided into smaller pieces. Staging memory is then about as large
+as the parts."""
 
 
 def largest_part(keys: Sequence[PlanKey]) -> int:
@@ -130,11 +130,11 @@ def program_of(
 
 
 def least_budget(keys: tuple[PlanKey, ...], rank: int, budget: int, kind: Kind) -> int:
-    """A budget that is large enough, close to the smallest one from `budget` on.
+    """A budget of at least `budget` that is large enough, and close to the smallest such budget.
 
-    The planner's own advice may be too small: with another budget it finds other plans, several
-    arrays may need more together than each alone, and groups need staging memory for one piece per
-    rank.
+    The budget that the planner suggests may be too small, for three reasons. With another budget
+    the planner finds other plans. Several arrays together may need more than each array alone.
+    Groups of messages need staging memory for one piece per rank.
     """
     while True:
         try:
@@ -151,8 +151,8 @@ def program_within(
     if kind == "memory":
         # Pieces are exchanged through the shared memory, so only a budget requires smaller ones.
         return reshard_program(plans, rank, budget or 0)
-    # reshard_program() divides pieces so that two sent and two received ones (4 in all) fit into
-    # the budget, beside the data that the plan keeps between its rounds.
+    # The budget must hold the data that the plan keeps between its rounds, and four pieces: two
+    # that are sent and two that are received. reshard_program() divides pieces accordingly.
     kept = reshard_resting(plans)
     if kind == "groups":
         if budget is None and largest_part(keys) <= WHOLE:
@@ -165,8 +165,8 @@ def program_within(
 
 
 def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch.dtype:
-    """The element type to send: the narrower of both, to save bytes, but the wider one if addends
-    are added up, to save precision."""
+    """The element type to send. It is the narrower of the two types, so that fewer bytes are sent.
+    But if addends are added up, it is the wider type, so that no precision is lost."""
     narrow, wide = sorted((given, wanted), key=lambda dtype: dtype.itemsize)
     return wide if reduction else narrow
 
@@ -206,8 +206,8 @@ def redistribute(
 ) -> DTensor:
     """Return a new DTensor with the same values, distributed over `mesh` as `placements` say.
 
-    mesh: default: the array's own mesh. Another mesh may have other ranks, another shape, and its
-    ranks in another order.
+    mesh: default: the array's own mesh. A new mesh may differ from it in its ranks, their order and
+    its shape.
     placements: Shard, Replicate or Partial (sum, avg, min, max, product) for each dimension of the
     mesh; uneven shards have the sizes that torch gives them. Default: the array is replicated.
     dtype: element type of the result. The narrower of the old and the new type is sent; addends are
@@ -307,8 +307,8 @@ def prepare(array: DTensor, request: Request) -> Ready:
 def mover_for(
     source: Spec, target: Spec, travels: torch.dtype, device: torch.device, request: Request
 ) -> Mover:
-    """Choose between collectives and messages. The program is made in any case: its fingerprint
-    tells whether all ranks do the same."""
+    """Choose between collectives and messages. The program is made even if collectives are chosen,
+    because the ranks compare its fingerprint to check that all of them do the same."""
     budget, timeout = request.budget, request.timeout
     reduction = reduction_of(source, target)
     transport = transport_between((*source.ranks, *target.ranks), device, timeout)
@@ -343,10 +343,10 @@ def collectives_for(key: PlanKey, groups: bool) -> chains.Chain | None:
     """A chain of collectives of the back-end that does the redistribution, if it is as good as the
     plan.
 
-    Without counting padding, no rank may receive more than with the plan. Apart from rounding, no
-    rank may use more additional memory than the parts that it sends and receives, which is what
-    messages need. For back-ends that take groups of messages, the chain must also be faster in the
-    cost model.
+    Three conditions must hold. No rank receives more elements than with the plan; padding does not
+    count. Apart from rounding, no rank needs more additional memory than the sizes of the parts
+    that it sends and receives, because messages need that much too. If the back-end takes groups of
+    messages, the chain is also faster than the plan in the cost model.
     """
     source, target, dtype = key.source, key.target, key.dtype
     reduction, rank = reduction_of(source, target), dist.get_rank()

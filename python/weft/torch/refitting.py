@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies all arrays of a model from one parallel layout into another.
 
-Ranks first exchange what they have and what they want, once per pair of layouts. Then every rank
-computes the same list of transfers, and many arrays move in one set of messages, so that the number
-of messages does not grow with the number of arrays.
+Ranks first tell each other which arrays they have and which they want. They do so once per pair of
+layouts. Then every rank computes the same list of transfers. Many arrays move in one set of
+messages, so the number of messages does not grow with the number of arrays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Report = tuple[dict[str, Held], dict[str, Held]]
 
 @dataclass(frozen=True)
 class Transfer:
-    """One array, to be sent to one group of ranks that want it in the same layout."""
+    """The move of one array to one group of ranks that want the array in the same layout."""
 
     name: str
     source: Spec
@@ -79,7 +79,8 @@ def remembered(digests: tuple[bytes, ...]) -> list[list[Transfer]]:
 def transfers_of_all(mine: Report, device: torch.device) -> list[Transfer]:
     """The transfers of all ranks, which every rank computes from the reports of all ranks.
 
-    Ranks first exchange digests of their reports. If the reports are known, nothing else is sent.
+    Ranks first exchange digests of their reports. If these digests are in the cache, nothing else
+    is sent.
     """
     digest = hashlib.sha256(pickle.dumps(mine)).digest()
     own = torch.frombuffer(bytearray(digest), dtype=torch.uint8).to(device)
@@ -94,11 +95,11 @@ def transfers_of_all(mine: Report, device: torch.device) -> list[Transfer]:
 
 
 def together(name: str, of_ranks: Mapping[int, Held]) -> list[Spec]:
-    """Combine what single ranks hold into as few layouts as possible.
+    """Combine the tensors of all ranks into as few layouts as possible.
 
-    Plain tensors on several ranks become one replicated layout. Meshes that differ only in their
-    ranks, such as those of data-parallel replicas, become one layout with a replicated dimension
-    more.
+    If several ranks hold a plain tensor, the result has one layout that replicates the array over
+    these ranks. If several meshes have the same shape and placements but different ranks, as those
+    of data-parallel replicas do, the result has one layout for all of them; see stacked().
     """
     alike: dict[Any, list[Spec]] = {}
     for rank, each in sorted(of_ranks.items()):
@@ -116,7 +117,8 @@ def together(name: str, of_ranks: Mapping[int, Held]) -> list[Spec]:
 
 
 def stacked(meshes: Sequence[Spec]) -> Spec:
-    """One layout over several meshes: a new first mesh dimension that replicates the array."""
+    """One layout for several meshes. Its mesh has an additional first dimension, along which the
+    array is replicated; each index of this dimension is one of the meshes."""
     first = meshes[0]
     if len(meshes) == 1:
         return first
@@ -130,7 +132,7 @@ def stacked(meshes: Sequence[Spec]) -> Spec:
 
 
 def one(name: str, what: str, values: set[Any]) -> Any:
-    """The only element of `values`; an error if ranks differ."""
+    """The only element of `values`; an error if there are several, because ranks differ."""
     if len(values) > 1:
         raise UsageError(f"ranks have {name} with different {what}s: {sorted(map(str, values))}")
     return values.pop()

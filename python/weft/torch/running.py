@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program on the tensors of this rank, with the fastest method that the process group and
-the
-device offer: shared memory, groups of messages, or single messages."""
+"""Runs a program on the tensors of this rank. It uses the fastest method that the process group and
+the device offer: shared memory, groups of messages, or single messages."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ CHUNK = 4 << 20
 """Bytes of a staging block if the caller gives no budget:
 small enough to stay in the CPU's caches."""
 
-# The cost model with which plans are chosen: (time to start a
-# round and bandwidth, time per message).
+# The cost model with which the planner compares plans. Each entry is (the time to start a round and
+# the bandwidth, the time per message).
 NCCL_STEP_US, NCCL_BYTES_A_US = 10.0, 100e3
 LINKS = {
     "gloo": ("100us,1GB/s", "50us"),
@@ -50,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Transport:
-    """How certain ranks exchange data. All of them have the same transport."""
+    """How the ranks of one set exchange data. All ranks of the set have the same transport."""
 
     ranks: tuple[int, ...]
     groups: bool  # see backends.in_groups

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The byte loops of the JSON scanner. They handle 16 bytes at a time if SSE2 is available. All of
-// them stop at a zero byte, so the caller must keep a zero byte and 16 readable bytes after its
-// data.
+// The inner loops of the JSON scanner. They handle 16 bytes at a time if SSE2 is available. Each
+// loop stops at a zero byte, also before it finds what it looks for. So the caller must put a zero
+// byte behind the data, and the 16 bytes behind the data must be readable.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline __m128i load(const char* p) { return _mm_loadu_si128(reinterpret_cast<con
 inline __m128i equals(__m128i v, char c) { return _mm_cmpeq_epi8(v, _mm_set1_epi8(c)); }
 inline unsigned mask(__m128i v) { return static_cast<unsigned>(_mm_movemask_epi8(v)); }
 
-/// The first quote, backslash or control character at or after `p`. Sets `non_ascii` if a byte of
-/// 0x80 or more precedes it.
+/// Returns the first quote, backslash or control character at or after `p`. Sets `non_ascii` if
+/// there is a byte of 0x80 or more before it.
 inline const char* string_stop(const char* p, bool& non_ascii) {
   for (;; p += 16) {
     const __m128i v = load(p);
@@ -36,7 +36,7 @@ inline const char* string_stop(const char* p, bool& non_ascii) {
   }
 }
 
-/// The first byte at or after `p` that is neither space, tab nor line end.
+/// Returns the first byte at or after `p` that is not a space, tab or line end.
 inline const char* space_stop(const char* p) {
   for (;; p += 16) {
     const __m128i v = load(p);
@@ -47,7 +47,7 @@ inline const char* space_stop(const char* p) {
   }
 }
 
-/// The first quote, bracket or zero byte at or after `p`.
+/// Returns the first quote, bracket or zero byte at or after `p`.
 inline const char* structure_stop(const char* p) {
   for (;; p += 16) {
     const __m128i v = load(p);

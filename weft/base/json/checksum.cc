@@ -11,15 +11,16 @@
 namespace weft {
 namespace {
 
-// The checksum is that of a canonical text of the document: members sorted by name, numbers in one
-// spelling. Every text is preceded by its length, so that different documents have different texts.
+// The checksum is computed from a text that is the same for all documents with equal values:
+// members are sorted by name, and each number has one spelling. Each piece of this text begins with
+// its length, so documents with different values give different texts.
 void add_text(char kind, std::string_view text, std::string& out) {
   out += kind + std::to_string(text.size()) + ':';
   out += text;
 }
 
-/// An integer of any spelling ("10", "1e1", "10.0") gives the same text. Other numbers are compared
-/// as doubles.
+/// All spellings of one integer ("10", "1e1", "10.0") give the same text. Any other number is
+/// converted to a double first.
 void add_number(const JsonValue& value, std::string& out) {
   const auto whole = value.as_int();
   const double number = value.as_double().value_or(0);
@@ -38,7 +39,7 @@ void add_value(const JsonValue& value, std::span<const std::string_view> left_ou
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return value.keys[a] < value.keys[b]; });
-      // Members in order of their names; of repeated names, the order in the document counts.
+      // Sort the members by name. Members of the same name keep the order of the document.
       out += '{';
       for (const std::size_t i : order) {
         if (std::find(left_out.begin(), left_out.end(), value.keys[i]) != left_out.end()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checksum of the values of a JSON document. It does not change if the document is only
-// reformatted.
+// A checksum of the values of a JSON document. If a document is only formatted in another way, its
+// checksum stays the same.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace weft {
 
-/// 16 hexadecimal digits. Documents with equal values have the same checksum: white space, the
-/// order of members and the spelling of numbers do not matter. Members with a name in `left_out`,
-/// at any depth, do not count.
+/// Returns the checksum as 16 hexadecimal digits. Documents with equal values have the same
+/// checksum: white space, the order of members and the spelling of numbers do not change it. A
+/// member whose name is in `left_out` is ignored, at any depth.
 std::string json_checksum(const JsonValue& value, std::span<const std::string_view> left_out);
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// A linear search: objects in these documents have few members. It goes backwards, because the last
-// of repeated members wins, as in most JSON parsers.
+// Searches linearly, because objects in these documents have few members. If a name is repeated,
+// its last member counts, as in most JSON parsers. So the search goes backwards.
 const JsonValue* JsonValue::find(std::string_view name) const {
   for (std::size_t i = keys.size(); i-- > 0;) {
     if (keys[i] == name) return &items[i];
@@ -63,7 +63,7 @@ std::optional<JsonValue> read_value(JsonScanner& scanner, int depth) {
     default:
       scanner.skip();
   }
-  // A cut text gives as much as there was; the caller must not take it for the complete value.
+  // If the text is cut, `value` is incomplete. The caller must not take it for the complete value.
   if (!scanner.ok()) return std::nullopt;
   return value;
 }
@@ -79,7 +79,8 @@ Result<JsonValue> parse_json(std::string_view text, const std::string& name) {
     return fail(ErrorCode::kBadInput, "there is more text after the JSON value", name,
                 scanner.offset());
   }
-  // The reader stopped for one of three reasons. If the scanner is still ok, it was the depth.
+  // read_value() failed for one of three reasons. If the scanner is still ok, the value is nested
+  // too deeply.
   const char* message = "this is not JSON";
   if (scanner.cut()) message = text.empty() ? "the file is empty" : "the JSON text ends too early";
   if (scanner.ok()) message = "the JSON text is nested too deep";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON document as a tree. For small documents: link tables, plans, settings. Traces are read
-// with JsonScanner.
+// A JSON document as a tree. Use it for small documents: link tables, plans, settings. Use
+// JsonScanner for traces.
 #pragma once
 
 #include <optional>
@@ -27,20 +27,22 @@ struct JsonValue {
   bool is_number() const { return kind == JsonKind::kNumber; }
   /// The member with this name (the last one, if it is repeated), or null.
   const JsonValue* find(std::string_view name) const;
-  /// The number, rounded; nullopt if the value is not a number or does not fit.
+  /// The number, rounded to an integer. nullopt if the value is not a number or does not fit into
+  /// 64 bits.
   std::optional<std::int64_t> as_int() const;
   /// Like as_int(), but nullopt if the number has a fraction.
   std::optional<std::int64_t> as_whole() const;
   std::optional<double> as_double() const;
 };
 
-/// The whole text must be one value. Repairs are silent. A cut or damaged text is an Error with its
-/// byte. `name` is the file name in messages. Linear.
+/// Parses a text that holds exactly one value. Small damage is repaired without a report. If the
+/// text is cut or cannot be repaired, the result is an Error that gives the byte. `name` is the
+/// file name in messages. Linear.
 Result<JsonValue> parse_json(std::string_view text, const std::string& name);
-/// Like parse_json(), for a plain or gzip file.
+/// Like parse_json(), but reads the text from a plain or gzip file.
 Result<JsonValue> read_json(const std::string& path);
-/// Reads the next value of a scanner. nullopt if the value is cut, damaged, or nested deeper than
-/// kDeepest, a limit that protects the stack.
+/// Reads the next value of a scanner. Returns nullopt if the value is cut, damaged, or nested
+/// deeper than kDeepest. This limit keeps the recursion from overflowing the stack.
 std::optional<JsonValue> read_value(JsonScanner& scanner, int depth = 0);
 
 }  // namespace weft

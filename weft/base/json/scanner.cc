@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the scanner stays fast with bounded memory: it works on a window of the text, followed by a
-// zero byte. All loops stop at a zero byte, so they need no check for the end of the window; only
-// when they stop there (at_ == end_), refill() reads more. Texts are views into the window and are
-// copied only if they need decoding. `token_` marks the start of a text that is not complete at the
-// end of the window; refill() moves it, together with the rest, to the start of the next window.
+// How the scanner is fast although its memory is bounded: it works on a window of the text. A zero
+// byte follows the window. All loops stop at a zero byte, so they need no check for the end of the
+// window. Only if a loop stops at the end (at_ == end_), refill() reads more. Texts are views into
+// the window. They are copied only if they need decoding. `token_` marks the start of a text that
+// continues beyond the end of the window. refill() moves this unfinished text to the start of the
+// next window.
 #include "weft/base/json/scanner.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ constexpr std::size_t kSmallestRead = 4096;
 
 enum : std::uint8_t { kSpace = 1, kScalar = 2 };
 
-// kScalar: characters of numbers and literals, including those of NaN and -Infinity.
+// The class kScalar has the characters of numbers and literals, including those of NaN and
+// -Infinity.
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> table{};
   for (const unsigned char c : {' ', '\n', '\r', '\t'}) table[c] = kSpace;
@@ -58,7 +60,7 @@ JsonScanner::JsonScanner(ByteSource& source, std::size_t window)
   if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
 }
 
-// A spare window that is large enough, or a new one.
+// Returns a spare window that is large enough, or a new window.
 JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
   for (Buffer& candidate : spare_) {
     if (candidate.capacity < capacity) continue;
@@ -70,21 +72,22 @@ JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
   return {std::make_unique_for_overwrite<char[]>(capacity + kPadding), capacity};
 }
 
-// Called with at_ == end_.
+// Reads more bytes into the window. Must be called with at_ == end_.
 bool JsonScanner::refill() {
   if (ended_) return false;
-  // A single text of many megabytes is not a sensible value. Skip it, to keep memory bounded.
+  // No sensible value has a single text of many megabytes. Skip such a text, to keep memory
+  // bounded.
   if (token_ != nullptr && static_cast<std::size_t>(end_ - token_) > kLongestText) {
     count(repairs_.long_texts, token_);
     token_ = nullptr;
   }
   const auto used = [&] { return static_cast<std::size_t>(end_ - buffer_.data.get()); };
-  // Sources may give fewer bytes than requested. Fill the rest of the window first: this needs no
-  // copy.
+  // A source may give fewer bytes than requested, so the window may have free space. Fill this
+  // space first, because that needs no copy.
   if (buffer_.capacity - used() < std::min(kSmallestRead, buffer_.capacity / 2)) {
     move_to_next_buffer();
   }
-  // A read error ends the text, as the end of the file does; status() tells the difference.
+  // After a read error the scanner behaves as at the end of the file. status() tells the two apart.
   char* const free = buffer_.data.get() + used();
   auto got = source_.read(free, buffer_.capacity - used());
   if (!got) status_ = tl::unexpected(got.error());
@@ -95,8 +98,8 @@ bool JsonScanner::refill() {
   return fresh > 0;
 }
 
-// Starts another window with the unfinished token. The old window is kept as long as texts that the
-// caller holds may point into it.
+// Starts another window and copies the unfinished token into it. Keeps the old window as long as
+// texts that the caller holds may point into it.
 void JsonScanner::move_to_next_buffer() {
   const char* keep = token_ != nullptr ? token_ : at_;
   const std::size_t tail = static_cast<std::size_t>(end_ - keep);
@@ -120,12 +123,12 @@ void JsonScanner::release() {
   retired_.clear();
 }
 
-// Only the first place is kept: a damaged file may have millions of them.
+// Keeps only the first place, because a damaged file may have millions of them.
 void JsonScanner::count(JsonRepair& repair, const char* where) {
   if (repair.count++ == 0) repair.first_byte = base_ + (where - buffer_.data.get());
 }
 
-// Called if no JSON token follows: either the text has ended, or it is not JSON.
+// Called where a JSON token should follow but none does: the text has ended, or it is not JSON.
 void JsonScanner::stop() {
   if (at_ == end_) {
     cut_ = true;
@@ -177,7 +180,7 @@ JsonKind JsonScanner::peek() {
   }
 }
 
-// Commas are optional and may repeat: a missing one costs nothing, an extra one is counted.
+// Commas may be missing or repeated. A missing comma is ignored. An extra comma is counted.
 bool JsonScanner::next_key(std::string_view& key) {
   if (!ok()) return false;
   bool comma = false;
@@ -209,7 +212,7 @@ bool JsonScanner::next_key(std::string_view& key) {
   if (!held_) decoded_.clear();
   if (!scan_string()) return false;
   key = odd_ ? decode(text_) : text_;
-  // The search for the colon may refill the window, so protect the key as a token.
+  // The search for the colon may refill the window. Marking the key as a token keeps it valid.
   if (!odd_) token_ = key.data();
   const char c = skip_space();
   if (!odd_) key = {token_, token_ == nullptr ? 0 : key.size()};
@@ -244,7 +247,8 @@ bool JsonScanner::next_item() {
   }
 }
 
-// The slow path of strings: any length, escapes, damage. The caller has consumed the opening quote.
+// The slow path for strings. It handles any length, escapes and damage. The caller has already
+// consumed the opening quote.
 bool JsonScanner::scan_string() {
   token_ = at_;
   odd_ = false;
@@ -384,7 +388,8 @@ void JsonScanner::skip_scalar() {
   }
 }
 
-// Like scan_string(), but keeps no token, so a skipped string of any length needs one window only.
+// Like scan_string(), but does not keep the text. So one window is enough for a skipped string of
+// any length.
 void JsonScanner::skip_string() {
   ++at_;
   bool ignored = false;
@@ -407,7 +412,8 @@ void JsonScanner::skip_string() {
   cut_ = true;
 }
 
-// Counts brackets without matching their kinds: a skipped value need not be valid inside.
+// Counts opening and closing brackets without comparing their kinds. The inside of a skipped value
+// need not be valid.
 void JsonScanner::skip_container() {
   std::size_t depth = 0;
   for (;;) {
@@ -443,7 +449,7 @@ bool JsonScanner::resync(std::string_view text) {
       at_ += found;
       return true;
     }
-    // Keep the last bytes, because `text` may begin in this window and end in the next.
+    // Keep the last bytes of the window: `text` may begin in this window and end in the next one.
     token_ = at_ + (window.size() >= text.size() ? window.size() - text.size() + 1 : 0);
     at_ = end_;
     const bool more = refill();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull scanner for JSON of any size. It needs one pass and one window of memory. It repairs the
-// damage that profilers and broken copies cause in practice (raw control characters, bad UTF-8,
-// NaN, stray commas, a cut end), and counts each kind of repair with its first byte offset. Instead
-// of failing, it ends early: see broken() and cut().
+// Reads JSON of any size. The caller asks for one piece after the other (a pull scanner). The
+// scanner passes over the text once and keeps only a window of it in memory. It repairs the damage
+// that profilers and broken copies cause in practice: raw control characters, bad UTF-8, NaN, stray
+// commas, a cut end. It counts the repairs of each kind, with the byte offset of the first one. If
+// it cannot go on, it does not fail but ends early: see broken() and cut().
 //
 //   scanner.enter();                       // at '{'
 //   while (scanner.next_key(key)) {
@@ -10,7 +11,8 @@
 //     else scanner.skip();                 // every value is read or skipped exactly once
 //   }
 //
-// The caller's control flow follows the nesting of the text; the scanner itself never recurses.
+// The nesting of the caller's loops follows the nesting of the text. The scanner itself never
+// recurses.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +38,16 @@ enum class JsonKind : std::uint8_t {
   kNull,
 };
 
-/// How often a kind of damage was repaired, and where for the first time.
+/// How often one kind of damage was repaired, and at which byte the first time.
 struct JsonRepair {
   std::int64_t count = 0;
   std::int64_t first_byte = -1;
 };
 
 struct JsonRepairs {
-  JsonRepair control_characters;  ///< raw ones: kept in strings, ignored elsewhere
-  JsonRepair bad_utf8;            ///< replaced by U+FFFD; counted in strings that are read only
-  JsonRepair bad_escapes;         ///< "\q", half surrogates; counted in strings that are read only
+  JsonRepair control_characters;  ///< raw control characters: kept in strings, ignored elsewhere
+  JsonRepair bad_utf8;            ///< replaced by U+FFFD; skipped strings are not checked
+  JsonRepair bad_escapes;         ///< "\q", half surrogates; skipped strings are not checked
   JsonRepair not_numbers;         ///< NaN, Infinity
   JsonRepair stray_commas;
   JsonRepair long_texts;  ///< texts longer than kLongestText; read as empty
@@ -56,24 +58,26 @@ class JsonScanner {
   static constexpr std::size_t kDefaultWindow = 256u << 10;
   static constexpr std::size_t kLongestText = 16u << 20;
 
-  /// Keeps a reference to `source`.
+  /// The scanner keeps a reference to `source`.
   explicit JsonScanner(ByteSource& source, std::size_t window = kDefaultWindow);
 
-  /// The kind of the next value. Consumes white space only.
+  /// Returns the kind of the next value. Consumes only the white space before it.
   JsonKind peek();
   /// Consumes the '{' or '[' that peek() announced.
   void enter() { ++at_; }
-  /// Inside an object: reads the next key. Returns false if the object has ended (then '}' was
-  /// consumed) or the text has ended.
+  /// Inside an object: reads the next key. Returns false at the end of the object, whose '}' it
+  /// consumes, and at the end of the text.
   bool next_key(std::string_view& key);
-  /// Inside an array: whether another value follows. If not, consumes the ']'.
+  /// Inside an array: returns whether another value follows. If none follows, consumes the ']'.
   bool next_item();
 
-  /// Reads one value of this kind. A value of another kind is skipped and gives an empty text.
+  /// Reads a value of this kind. If the value is of another kind, skips it and returns an empty
+  /// text.
   std::string_view string();
   std::string_view number();
-  /// Reads an integer, or a number or string that contains one. Returns false and leaves `out`
-  /// unchanged for any other value. This is a fast path, because traces consist mostly of integers.
+  /// Reads an integer, or a number or string that contains an integer. For any other value it
+  /// returns false and leaves `out` unchanged. Traces consist mostly of integers, so this function
+  /// has a fast path.
   bool integer(std::int64_t& out) {
     const char* p = at_;
     if (*p == ' ') ++p;
@@ -82,8 +86,9 @@ class JsonScanner {
     for (; static_cast<unsigned char>(*p - '0') < 10; ++p) {
       value = value * 10 + static_cast<unsigned char>(*p - '0');
     }
-    // Up to 18 digits cannot overflow. Any other character after the digits may be the zero byte at
-    // the end of the window, where more digits follow.
+    // Up to 18 digits cannot overflow. The fast path also needs one of these characters behind the
+    // digits. Any other one may be the zero byte at the end of the window, and the next window may
+    // hold more digits.
     if (p != first && p - first <= 18 && (*p == ',' || *p == '}' || *p == '\n' || *p == ' ')) {
       at_ = p;
       out = static_cast<std::int64_t>(value);
@@ -91,9 +96,9 @@ class JsonScanner {
     }
     return slow_integer(out);
   }
-  /// The text of the value as it stands in the document, of any kind.
+  /// Reads a value of any kind and returns its text exactly as it stands in the document.
   std::string_view raw();
-  /// A number, or the content of a string ("25738"), because some profilers quote numbers.
+  /// Reads a number, or the content of a string ("25738"): some profilers put numbers in quotes.
   std::string_view number_or_string() { return peek() == JsonKind::kString ? string() : number(); }
   void skip();
 
@@ -102,10 +107,10 @@ class JsonScanner {
   void hold() { held_ = true; }
   void release();
 
-  /// Whether the text at offset() is not JSON. Everything before it was delivered. Only resync()
-  /// lets a broken scanner continue.
+  /// True if the text at offset() is not JSON. The caller has received everything before this byte.
+  /// Only resync() lets a broken scanner continue.
   bool broken() const { return broken_; }
-  /// Whether the text ended inside a value.
+  /// True if the text ended inside a value.
   bool cut() const { return cut_; }
   bool ok() const { return !broken_ && !cut_; }
   /// Moves to the next occurrence of `text` and lets a broken scanner continue there. Returns false
@@ -115,7 +120,7 @@ class JsonScanner {
   /// Number of bytes consumed.
   std::int64_t offset() const { return base_ + (at_ - buffer_.data.get()); }
   const JsonRepairs& repairs() const { return repairs_; }
-  /// A read error of the source (not of the text).
+  /// An error of the source while it was read. Damage of the text does not count.
   const Status& status() const { return status_; }
 
  private:
@@ -136,10 +141,10 @@ class JsonScanner {
   void move_to_next_buffer();
   void stop();
   void count(JsonRepair& repair, const char* where);
-  /// The text from token_ to at_. Ends the token.
+  /// Returns the text from token_ to at_ and clears token_.
   std::string_view take_token();
-  /// Moves from after the opening quote to after the closing quote; false if the text is cut. Sets
-  /// text_ and odd_.
+  /// Moves from behind the opening quote to behind the closing quote, and sets text_ and odd_.
+  /// Returns false if the text is cut.
   bool scan_string();
   void skip_string();
   void skip_container();
@@ -149,13 +154,13 @@ class JsonScanner {
 
   ByteSource& source_;
   std::size_t window_;
-  const char* at_ = nullptr;         ///< next byte
-  const char* end_ = nullptr;        ///< end of the window; a zero byte and padding follow it
-  const char* token_ = nullptr;      ///< start of the text that a refill must keep, or null
-  Buffer buffer_;                    ///< the current window
-  std::vector<Buffer> retired_;      ///< earlier windows that held texts still point into
-  std::vector<Buffer> spare_;        ///< unused windows
-  std::deque<std::string> decoded_;  ///< decoded strings; a deque, since their addresses must stay
+  const char* at_ = nullptr;     ///< next byte
+  const char* end_ = nullptr;    ///< end of the window; a zero byte and padding follow it
+  const char* token_ = nullptr;  ///< start of the text that a refill must keep, or null
+  Buffer buffer_;                ///< the current window
+  std::vector<Buffer> retired_;  ///< earlier windows; texts that the caller holds point into them
+  std::vector<Buffer> spare_;    ///< unused windows
+  std::deque<std::string> decoded_;  ///< decoded strings; in a deque, so that they never move
   std::string_view text_;
   std::int64_t base_ = 0;  ///< offset of the window's first byte
   bool odd_ = false;       ///< the string has escapes or non-ASCII bytes, so it needs decode()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profilers copy strings of the recorded program (paths, kernel names) into their JSON, sometimes
-// without escaping or checking them. A name with one bad byte is still useful, so each bad part is
-// replaced on its own and the rest of the string is kept.
+// without escaping or checking them. A name with one bad byte is still useful. So only the bad
+// parts are replaced, and the rest of the string is kept.
 #include "weft/base/json/unescape.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The code unit of the four hexadecimal digits at `at`, or -1.
+// Returns the code unit that the four hexadecimal digits at `at` stand for, or -1 if they are
+// invalid.
 int hex4(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return -1;
   int value = 0;
@@ -34,7 +35,7 @@ int hex4(std::string_view text, std::size_t at) {
 bool is_high_surrogate(int unit) { return unit >= 0xd800 && unit < 0xdc00; }
 bool is_low_surrogate(int unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
-// The character for a one-letter escape, or 0.
+// Returns the character that a one-letter escape stands for, or 0 if there is no such escape.
 char plain_escape(char letter) {
   switch (letter) {
     case 'n':
@@ -76,7 +77,8 @@ class Unescaping {
   }
 
  private:
-  // A byte of 0x80 or more: a UTF-8 character, or one bad byte that is replaced.
+  // Handles a byte of 0x80 or more. It begins a UTF-8 character, or it is a bad byte and is
+  // replaced.
   void wide_character() {
     const std::size_t length = utf8_length(raw_.substr(at_));
     if (length > 0) {
@@ -102,7 +104,8 @@ class Unescaping {
     ++at_;
   }
 
-  // "\uXXXX". Characters above U+FFFF are two such escapes, a high and a low surrogate.
+  // Handles "\uXXXX". A character above U+FFFF is written as two such escapes: a high and a low
+  // surrogate.
   void code_point() {
     const int unit = hex4(raw_, at_ + 2);
     const int low =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the text between the quotes of a JSON string. Never fails: invalid parts are replaced or
-// kept in readable form, and counted.
+// Decodes the text between the quotes of a JSON string. This never fails: invalid parts are
+// counted, and replaced or kept in a readable form.
 #pragma once
 
 #include <cstdint>

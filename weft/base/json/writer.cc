@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// The text may come from a recording, so it may contain any bytes. The result is always valid JSON.
+// The text may come from a recording, so it may contain any bytes. The output is valid JSON for any
+// bytes.
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   out.push_back('"');
@@ -44,8 +45,8 @@ void JsonWriter::new_line() {
   out_.append(has_items_.size() * static_cast<std::size_t>(indent_), ' ');
 }
 
-// Writes the comma and the new line that belong before a value or a key. A value after a key needs
-// neither.
+// Writes the comma and the new line that must come before a value or key. Writes neither before a
+// value that follows its key.
 void JsonWriter::before_value() {
   if (after_key_) {
     after_key_ = false;
@@ -65,7 +66,7 @@ JsonWriter& JsonWriter::open(char bracket) {
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
-  // An end without begin, or a key without value, is a bug of the caller.
+  // If this check fails, the caller has a bug: an end without a begin, or a key without a value.
   WEFT_CHECK(!has_items_.empty() && !after_key_);
   const bool had_items = has_items_.back();
   has_items_.pop_back();

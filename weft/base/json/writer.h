@@ -28,8 +28,8 @@ class JsonWriter {
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(bool flag);
-  /// The shortest text that reads back as the same double. NaN and infinity become null, since JSON
-  /// has neither.
+  /// Writes the shortest text that gives the same double when it is read. Writes null for NaN and
+  /// infinity, because JSON has no form for them.
   JsonWriter& value(double number);
   template <std::integral T>
   JsonWriter& value(T number) {
@@ -37,7 +37,7 @@ class JsonWriter {
                                : unsigned_integer(static_cast<std::uint64_t>(number));
   }
   JsonWriter& null();
-  /// Copies `json`, which must be one valid JSON value.
+  /// Copies `json` into the output. It must be one valid JSON value.
   JsonWriter& raw(std::string_view json);
 
   template <class T>
@@ -45,7 +45,7 @@ class JsonWriter {
     return key(name).value(item);
   }
 
-  /// The text is complete once every begin_...() had its end_...().
+  /// The text is complete after every begin_...() has been followed by its end_...().
   const std::string& text() const { return out_; }
   std::string take() { return std::move(out_); }
 

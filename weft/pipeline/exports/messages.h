@@ -7,11 +7,11 @@
 
 namespace weft::pipeline::exports {
 
-/// One line per rank, with commas between actions. A send directly follows its op. The receive is
-/// put at the position that its rank has reached at that time. So any two ranks have their messages
-/// in the same order, and no rank waits for a message that has not been sent. The parameters of a
-/// stage are gathered before it runs, at most three stages of a rank at a time. `reduce_grad`: add
-/// REDUCE_GRAD actions.
+/// One line per rank, with commas between actions. A send directly follows its op. The receiving
+/// rank gets the receive at the position that this rank has reached in the simulation at the time
+/// of the send. So any two ranks have their messages in the same order, and no rank waits for a
+/// message that has not been sent. The parameters of a stage are gathered before it runs, at most
+/// three stages of a rank at a time. `reduce_grad`: add REDUCE_GRAD actions.
 std::string compute_comms(const Pipeline& pipeline, const Schedule& schedule,
                           const Timeline& timeline, const EqualRanks& ranks, bool reduce_grad);
 

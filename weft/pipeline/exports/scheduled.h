@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of every export: a pipeline, its schedule, the times of all ops, and the devices of the
-// cluster and layers of the model that belong to it.
+// The input of every export: a pipeline, its schedule, the times of all ops, the devices of the
+// cluster that run the pipeline, and the layers of the model in each stage.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct Scheduled {
   Pipeline pipeline;
   Schedule schedule;
   Timeline timeline;
-  /// Per device of the pipeline: its devices of the cluster. Several are replicas of the same
-  /// stages.
+  /// devices[d]: the devices of the cluster that form device d of the pipeline. Several devices of
+  /// the cluster are replicas of the same stages.
   std::vector<std::vector<std::int32_t>> devices;
   std::vector<PlannedStage> stages;  ///< empty if the layers are unknown
   std::vector<Layer> layers;         ///< in the order of the stages
@@ -32,9 +32,10 @@ struct Exported {
   std::vector<std::string> notes;
 };
 
-/// Fails if the orders of the plan do not fit its stages, with the name of the plan file.
+/// Fails if the orders of the plan do not fit its stages. The Error names the plan file.
 Result<Scheduled> scheduled_plan(const ReadPlan& plan);
-/// Any schedule of any pipeline. Device i of the pipeline is device i of the cluster.
+/// Makes the input of an export from any schedule of any pipeline. Device i of the pipeline is
+/// device i of the cluster.
 Result<Scheduled> scheduled_pipeline(const Pipeline& pipeline, const Schedule& schedule,
                                      std::string schedule_name);
 
@@ -52,7 +53,8 @@ struct EqualRanks {
 /// Fails with kInfeasible if stages have different numbers of replicas; the message says that
 /// `framework` cannot express this.
 Result<EqualRanks> equal_ranks(const Scheduled& scheduled, const std::string& framework);
-/// Adds a note on which devices the ranks run, unless rank i is device i, and on replicas.
+/// Adds a note that says on which devices the ranks run. Adds nothing if there are no replicas and
+/// rank i is device i.
 void note_ranks(const Scheduled& scheduled, const EqualRanks& ranks,
                 std::vector<std::string>& notes);
 

@@ -6,17 +6,14 @@
 //
 // Differences between versions of torch, and cases in which torch would fail silently:
 // - Before 2.6, B means the gradient of the input in some schedules and the whole backward in
-// others.
-// - From 2.10 on, REDUCE_GRAD actions scale and reduce gradients; without these actions that does
-// not
-//   happen at all. Earlier versions refuse the action.
+//   others.
+// - From 2.10 on, only REDUCE_GRAD actions scale and reduce gradients. Without these actions,
+//   gradients are neither scaled nor reduced. Earlier versions refuse the action.
 // - Until 2.12, every rank exchanges a first message with the ranks of neighbouring stages. gloo
-// refuses
-//   messages from a rank to itself, so a job with two neighbouring stages on one rank does not
-//   start.
-// - torch stores losses in the order of the last stage's forwards but looks them up by micro-batch,
-// so
-//   that stage must run micro-batches in ascending order.
+//   refuses messages from a rank to itself, so a job with two neighbouring stages on one rank does
+//   not start.
+// - torch stores losses in the order of the last stage's forwards but looks them up by micro-batch.
+//   So the last stage must run micro-batches in ascending order.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts devices by the size of their memory. Searches for plans that only have to fit need not
-// distinguish devices of equal memory, so their state is the number of devices left of each size.
+// Counts devices by the size of their memory. Some searches only ask whether a plan fits into
+// memory. They need not distinguish devices of equal memory. So their state is the number of
+// devices left of each size.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ namespace weft::pipeline {
 
 class DeviceSizes {
  public:
-  /// Devices left per size, the smallest size first. A string, because it serves as a hash key.
+  /// The number of devices left of each size, the smallest size first. It is a string because it
+  /// serves as a hash key.
   using Left = std::u16string;
 
   explicit DeviceSizes(const Cluster& cluster);
@@ -23,14 +25,15 @@ class DeviceSizes {
 
   /// The number of devices left of this size or larger.
   static std::int32_t from(const Left& left, std::int32_t size);
-  /// Takes the smallest devices left that have at least this size. The smallest device of a group
-  /// limits the group, so larger ones would be wasted.
+  /// Takes this number of devices out of `left`: the smallest ones that have at least this size.
+  /// The smallest device of a group limits the group, so larger devices would be wasted.
   static void take(Left& left, std::int32_t size, std::int32_t devices);
   Bytes largest(const Left& left) const;  ///< memory of the largest device left; 0 if none is left
   /// Total memory of the devices left that have at least `least`.
   double room(const Left& left, Bytes least) const;
 
-  /// Repeats the same calls of take() and returns the actual devices.
+  /// Finds the actual devices behind the counts. Call its take() with the same arguments and in the
+  /// same order as DeviceSizes::take(); it returns the devices that each call takes.
   class Taker {
    public:
     explicit Taker(const DeviceSizes& sizes) : devices_(sizes.devices_) {}

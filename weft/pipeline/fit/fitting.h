@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds some plan that fits into the memory of the devices, without regard to the step. The planner
-// searches along a few orders of devices only. If devices have unequal memory, plans along none of
-// these orders may fit; the plan found here then gives it a start.
+// searches along a few orders of devices only. If devices have unequal memory, it can happen that
+// no plan along these orders fits. The planner then starts from the plan that is found here.
 //
 // Only memory matters, so devices with equal memory are interchangeable. A stage takes the smallest
 // devices that fit, since larger ones are more useful to other stages. So the state of a partial
 // plan is the number of devices left of each size and the number of layers placed. If there are few
-// such states, all are tried, which proves that no plan exists if none is found. Otherwise a beam
-// search tries the most promising ones.
+// such states, the search tries all of them. If it then finds no plan, this proves that none
+// exists. If there are many states, a beam search tries the most promising ones.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least memory that stages need on each of their devices, and the reasons why no plan can fit.
-// A schedule may pass micro-batches one by one, so a stage must hold at least one. Then recomputing
-// saves nothing on a device with one stage. It does save memory if stages share devices, because
-// only one of them recomputes at a time.
+// A schedule may run micro-batches one by one. So a stage needs memory for one micro-batch at
+// least. With one micro-batch at a time, recomputation saves nothing on a device with one stage. It
+// does save memory on a device with several stages, because only one of these stages recomputes at
+// a time.
 #pragma once
 
 #include <vector>
@@ -23,14 +24,14 @@ StageNeed stage_need(const Task& task, std::int32_t first, std::int32_t last,
 /// The memory of a device with one stage that holds `alive` micro-batches at once. The stage
 /// recomputes if that takes less.
 Bytes least_need(const StageNeed& stage, Micro alive);
-/// The same for a device with several stages, each of which holds `alive` micro-batches. Minimizes
-/// over all choices of stages that recompute.
+/// The memory of a device with several stages, each of which holds `alive` micro-batches at once.
+/// It is the minimum over all choices of stages that recompute.
 Bytes least_need(const std::vector<StageNeed>& stages, Micro alive);
 
 /// Sets PlannedStage::recompute of all stages to the choice that needs the least memory.
 void recompute_least(const Task& task, Micro alive, std::vector<PlannedStage>& stages);
 
-/// The memory of each device; the largest number for a device without limit.
+/// The memory of each device. For a device without a limit it is the largest value of Bytes.
 std::vector<Bytes> memory_limits(const Cluster& cluster);
 
 /// Explains in one sentence with numbers why no plan can fit, under any schedule and any sharing of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that a model can be placed on: the speed and memory of each device, and the
-// bandwidth and latency between each pair of devices. The matrices may hold any values; they need
-// not be symmetric. Links that several pairs share, such as the NIC of a host, are listed apart
-// from the links that belong to one pair. File formats: docs/formats/pipeline.md.
+// The devices that a model can be placed on: the speed and memory of each device, and the bandwidth
+// and latency between each pair of devices. The matrices may hold any values; they need not be
+// symmetric. A link that several pairs share, such as the NIC of a host, is not part of the
+// matrices: it is an element of `shared`. File formats: docs/formats/pipeline.md.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,15 @@ struct SharedLink {
 };
 
 struct Cluster {
-  /// Limits the two matrices, which hold one entry per ordered pair, to 256 MiB.
+  /// With this many devices, the two matrices take 256 MiB together. Each has one entry per ordered
+  /// pair of devices.
   static constexpr std::int64_t kMostDevices = 4096;
 
   std::string name;
   std::int32_t devices = 0;
   /// Bytes per second from the device of the row to the device of the column; 0: no link.
   std::vector<std::int64_t> bandwidth;
-  std::vector<Nanos> latency;  ///< the same layout
+  std::vector<Nanos> latency;  ///< latency of the pairs, in the same layout as `bandwidth`
   std::vector<double> speed;   ///< per device; a layer takes its profiled time divided by the speed
   std::vector<Bytes> memory;   ///< per device; 0: no limit
   std::vector<SharedLink> shared;
@@ -54,15 +55,16 @@ std::optional<std::int64_t> parse_link_rate(std::string_view text);
 /// Devices of speed 1 without memory limits, and the same link between any two of them.
 Cluster uniform_cluster(std::int32_t devices, std::int64_t bandwidth, Nanos latency = 0);
 
-/// Builds a cluster from a description such as "8x H100 nvlink, 4 hosts, 400Gb" or
-/// "4 devices, 12.5GB/s". Fails with kUsage if the text is no such description.
+/// Builds a cluster from a description such as "8x H100 nvlink, 4 hosts, 400Gb" or "4 devices,
+/// 12.5GB/s". Fails with kUsage if the text is not such a description.
 Result<Cluster> describe_cluster(std::string_view text);
 
 /// Opens what `--cluster` accepts: a description as above, or a file. The file holds one cluster, a
-/// list of named clusters (FILE#NAME selects one), or the link tables with pairs that
-/// `weft calibrate` writes.
+/// list of named clusters (FILE#NAME selects one), or link tables of `weft calibrate` that have
+/// times of pairs.
 Result<Cluster> open_cluster(const std::string& text);
-/// The same for the content of a file. `wanted` is the name behind '#'; empty if there is none.
+/// Reads the content of such a file. `wanted` is the name behind '#'. It is empty if there is no
+/// '#'.
 Result<Cluster> parse_cluster(std::string_view json, const std::string& file,
                               std::string_view wanted);
 /// Reads one cluster object of such a file. The caller has to run check_cluster() on it.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerates all ways to cut a graph of layers in two. A cut is the set of layers before it: such a
-// set contains, with each layer, all layers that this layer depends on. Order theory calls these
-// sets ideals; they are the states of PipeDream's optimizer, which calls them antichains. A chain
-// of L layers has L ideals. Parallel branches multiply their numbers, so a graph with wide
-// branches has exponentially many.
+// Enumerates all ways to cut a graph of layers in two. A cut is described by the set of layers
+// before it. If such a set contains a layer, it also contains all layers that this layer depends
+// on. Order theory calls these sets ideals. They are the states of PipeDream's optimizer, which
+// calls them antichains. A chain of L layers has L ideals. The number of ideals of parallel
+// branches is the product of the numbers of the branches, so a graph with many branches has
+// exponentially many ideals.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,15 @@ struct Ideals {
   std::vector<std::uint64_t> sets;  ///< the bits of all sets, set after set; smaller sets first
   std::vector<Nanos> compute;       ///< per set: forward and backward of its layers
   std::vector<Bytes> parameters;    ///< per set
-  /// Per set: the bytes that a cut behind the set sends. The cut sends the outputs of the last
-  /// layers of the set (those without a reader inside), and of each earlier layer that has a reader
-  /// outside the dependencies of such a last layer. This is PipeDream's rule; it may count a layer
-  /// although all of its readers are inside the set.
+  /// Per set: the bytes that a cut behind the set sends. A last layer of the set is a layer that no
+  /// layer of the set reads. The cut sends the outputs of all last layers. It also sends the output
+  /// of each dependency of a last layer if a layer reads that output which is neither the last
+  /// layer nor one of its dependencies. This is PipeDream's rule. It may count a layer although all
+  /// of its readers are inside the set.
   std::vector<Bytes> output;
   /// The predecessors of set i are before[before_start[i]] .. before[before_start[i + 1] - 1]: the
-  /// sets that become set i when one layer and its dependencies are added. Every set inside set i
-  /// is reached from i over such predecessors.
+  /// sets that become set i when one layer and its dependencies are added. Whoever goes from set i
+  /// to its predecessors, and on to their predecessors, reaches every set inside set i.
   std::vector<std::uint32_t> before, before_start;
 
   std::size_t size() const { return compute.size(); }

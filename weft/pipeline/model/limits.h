@@ -7,8 +7,8 @@
 
 namespace weft::pipeline {
 
-/// Fails with kBadInput and names the value that no real model or cluster has: a step or a message
-/// that takes years, or more memory than machines have.
+/// Fails with kBadInput if a value is larger than any real model or cluster has: a step or a
+/// message that takes years, or more memory than machines have. The Error names the value.
 Status check_limits(const Task& task);
 
 }  // namespace weft::pipeline

@@ -20,8 +20,8 @@ using LinkId = std::int32_t;
 using Micro = std::int32_t;  ///< number of a micro-batch
 
 /// What a stage does with one micro-batch. A backward computes the gradients of the input and of
-/// the weights in one op. Zero-bubble schedules run these halves as two ops, kInput and kWeight;
-/// other stages wait only for kInput. letter() gives the letters that torch uses.
+/// the weights in one op. Zero-bubble schedules run these two halves as separate ops, kInput and
+/// kWeight. Other stages wait only for kInput. letter() gives the letters that torch uses.
 enum class Kind : std::uint8_t { kForward, kInput, kWeight, kBackward };
 
 /// Times may be in any unit as long as the whole pipeline uses the same one. Weft itself uses
@@ -37,14 +37,17 @@ struct Stage {
   /// Duration of the all-reduce of a replicated stage. It starts after the last gradient of the
   /// stage, and the step does not end before it does.
   Nanos all_reduce = 0;
-  std::vector<LinkId> reduce_links = {};  ///< links that the all-reduce occupies; messages wait
+  /// The all-reduce occupies these links; messages on them wait for it.
+  std::vector<LinkId> reduce_links = {};
 };
 
 /// A message between two stages. The op that needs its data cannot start before it arrives.
 struct Transfer {
-  Nanos time = 0;             ///< how long its links are busy
-  Nanos latency = 0;          ///< passes after `time` and keeps no link busy
-  std::vector<LinkId> links;  ///< all are busy for `time`; a link serves messages as they get ready
+  Nanos time = 0;     ///< how long its links are busy
+  Nanos latency = 0;  ///< passes after `time` and keeps no link busy
+  /// All of them are busy for `time`. A link serves messages in the order in which they become
+  /// ready.
+  std::vector<LinkId> links;
 };
 
 /// The two directions between a stage and the next stage.

@@ -22,8 +22,8 @@ struct Layer {
   Nanos weight = 0;      ///< the part of `backward` that computes the gradients of parameters
   Bytes activation = 0;  ///< the output, which the next layers read
   Bytes parameters = 0;
-  /// Memory that a micro-batch keeps from its forward to its backward. Formats without this figure
-  /// are read as if it were equal to `activation`.
+  /// Memory that a micro-batch keeps from its forward to its backward. It is set to `activation` if
+  /// the format of the profile does not contain this value.
   Bytes stash = 0;
 };
 
@@ -61,9 +61,10 @@ void drop_input_time(Profile& profile);
 /// cycle. Removes repeated edges.
 Status check_profile(Profile& profile);
 
-/// A topological order of the layers. Among the layers that may come next it takes the one that
-/// keeps the fewest bytes alive, so that cuts of the order are small; ties go to the layer that
-/// stands first in the file. Quadratic in the number of layers at worst.
+/// A topological order of the layers. Of all layers that may come next, it takes the one that keeps
+/// the fewest bytes alive, so that cuts of the order send few bytes. If several layers keep equally
+/// few bytes, it takes the one that stands first in the file. Quadratic in the number of layers at
+/// worst.
 std::vector<std::int32_t> linear_order(const Profile& profile);
 
 }  // namespace weft::pipeline

@@ -4,8 +4,8 @@
 // Effort is counted in simulated ops (Evaluator::ops()), not in seconds, so the same input has the
 // same plan on every machine. One counter runs through the whole planning. The limit of a part is
 // of one of two kinds:
-// * until_...(): the value of the counter at which the part stops. Such a part also gets what the
-//   parts before it have left over.
+// * until_...(): the value of the counter at which the part stops. If the parts before it have not
+//   used all of their effort, such a part also gets the rest.
 // * Other members: the ops that the part may add to the counter, wherever it stands. Such a part
 //   gets its share even if the parts before it have used up the total, because it can still find a
 //   much better plan. Together the shares therefore exceed the total.
@@ -25,8 +25,8 @@ namespace weft::pipeline {
 /// without a search along orders of the devices before it. kMostForSets in groups.h is the number
 /// up to which that search is possible at all.
 constexpr std::int32_t kMostForSetsAlone = 8;
-/// Up to this many devices groups of every size are searched along orders of the devices. Beyond it
-/// groups grow in coarse steps and each plan is built greedily.
+/// Up to this many devices groups of every size are searched along orders of the devices. With more
+/// devices, group sizes are tried in coarse steps, and each plan is built greedily.
 constexpr std::int32_t kMostForOrders = 64;
 
 /// A fraction of the total effort.
@@ -78,28 +78,31 @@ class SearchBudget {
   /// A climb stops by itself at a local minimum. The share only limits climbs that converge slowly,
   /// so that none of them uses up the effort of the parts behind it.
   static constexpr Share kClimb{1, 4};
-  /// The search along orders has three phases: branch and bound along each order, climbs from what
-  /// that found, and perturbations. They get equal shares, because each of them starts from the
-  /// result of the one before and none is known to matter most.
+  /// The search along orders has three phases: branch and bound along each order, climbs from the
+  /// plans that branch and bound has found, and perturbations. They get equal shares, because each
+  /// phase starts from the result of the phase before, and we do not know which phase matters most.
   static constexpr Share kOrderPhase{1, 3};
-  /// At least six climbs fit into the third that perturbations have, so one that leads nowhere
+  /// At least six climbs fit into the third that perturbations have. So a climb that leads nowhere
   /// costs little.
   static constexpr Share kPerturbationClimb{1, 20};
-  /// There are only two even plans per placement. Without tight memory they need a small part of
-  /// this; under tight memory the share ends the search for stages that recompute.
+  /// There are only two even plans per placement. Without tight memory these plans need only a
+  /// small part of the share. Under tight memory the share limits the search for the stages that
+  /// recompute.
   static constexpr Share kEvenPlans{1, 16};
   /// A search for an order of micro-batches has a fixed effort of its own (short_search() in
-  /// evaluate.cc). The share limits with how many choices of stages that recompute it is repeated.
+  /// evaluate.cc). Each choice of stages that recompute needs a search of its own. The share limits
+  /// how many choices are searched.
   static constexpr Share kMicroBatchOrder{1, 4};
-  /// Less than plans with one stage per device get in total, because the best of those is the start
-  /// of this search. interleave.cc divides it between climbs and orders of micro-batches.
+  /// Plans with shared devices get less than plans with one stage per device. The reason is that
+  /// this search starts from the best plan with one stage per device. interleave.cc divides the
+  /// share between climbs and searches for orders of micro-batches.
   static constexpr Share kSharedDevices{1, 4};
   /// For more than kMostForOrders devices the usual total is 32 million ops, so this is a million.
   static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
   /// A large cluster has no branch and bound. The climb from greedy plans is its whole search, and
   /// its time bar is a minute (1,000 layers on 1,024 devices).
   static constexpr Share kLargeClusterClimb{14, 1};
-  /// Under memory limits each evaluation times several choices of stages that recompute, so the
+  /// Under memory limits each evaluation simulates several choices of stages that recompute, so the
   /// same number of ops takes much longer.
   static constexpr Share kLargeClusterClimbWithinMemory{2, 1};
 

@@ -8,9 +8,13 @@
 // therefore satisfy
 //   M path / c <= T - o   and   M work / c <= T - (forward part of o) - all-reduce(r),
 // and the stage adds path / c to the o of the stages behind it. A stage may use more speed than it
-// needs in order to add less to o. G groups have at most the speed of the devices sorted by speed
-// and cut into G ranges. A dynamic program over the layers keeps the least speed used so far for
-// each o and number of stages; if even that exceeds the speed of the devices, no step of length T
+// needs in order to add less to o.
+//
+// The speed of G groups together is limited, too. The groups have the most speed if the devices are
+// sorted by speed and cut into G ranges.
+//
+// A dynamic program over the layers keeps the least speed used so far for each o and number of
+// stages. If even this speed exceeds the speed that the groups can have, no step of length T
 // exists. docs/design/pipeline.md has the details.
 #pragma once
 

@@ -14,8 +14,9 @@ constexpr std::int32_t kMostInClique = 64;  ///< devices; a set of them is one 6
 
 /// Entry r is the largest bandwidth that some r devices have between all of their pairs in both
 /// directions; 0 if every choice of r devices has a pair without a link. Entries 0 and 1 are the
-/// largest number. Clique search is exponential, so it gives up after a fixed effort; the entry is
-/// then too large, never too small, and bounds built on it stay valid.
+/// largest number. The search for cliques takes exponential time, so it gives up after a fixed
+/// effort. The entry may then be too large, but it is never too small. So bounds that use it stay
+/// valid.
 std::vector<std::int64_t> clique_bandwidths(const Cluster& cluster);
 
 }  // namespace weft::pipeline

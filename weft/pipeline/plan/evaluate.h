@@ -17,7 +17,10 @@ namespace weft::pipeline {
 
 /// 1F1B with a longer warm-up. Stage s of N starts with 1 + depth (N-1-s) forwards, as far as
 /// memory allows. Depth 1 is 1F1B. Depth 2 hides transfers that take as long as the stages. Depth 4
-/// is the order that SPP calls PE. For one stage per device.
+/// is the order that SPP calls PE. Every device must have one stage. There is a second
+/// implementation of 1F1B, one_f_one_b() in schedule/families.cc. That one is the published
+/// pattern: it has only depth 1 and ignores memory limits. This one adapts to memory limits and
+/// reuses buffers, because the planner needs it thousands of times.
 Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
 /// The schedules tried for plans with one stage per device: "1f1b", "1f1b-2", "pe", "gpipe". The
@@ -42,10 +45,11 @@ struct Evaluated {
 
 /// What a caller wants to know about a plan. Cheaper questions leave out more work.
 enum class Question {
-  kStep,            ///< the step
-  kIfShorter,       ///< the step if it is below a limit, else just that it is not
-  kIfShorterAsSet,  ///< the same, usually without trying other choices of stages that recompute
-  kSearchedStep,    ///< the step; if the known schedules leave a gap, a schedule is searched
+  kStep,       ///< the step
+  kIfShorter,  ///< the step if it is below a limit, else just that it is not
+  /// As kIfShorter, usually without trying other choices of stages that recompute.
+  kIfShorterAsSet,
+  kSearchedStep,  ///< the step; if the known schedules leave a gap, a schedule is searched
 };
 
 /// Times plans and counts the effort. Results are memoized by everything that the times of a
@@ -63,11 +67,12 @@ class Evaluator {
   /// The step if it is below `limit`; otherwise the step stays kNoStep. Faster than evaluate(),
   /// because a simulation ends as soon as it exceeds the limit.
   Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// The same for local searches that treat recomputation as part of the plan. If more stages could
-  /// recompute than can be tried in all combinations, the choice in `stages` is used, or some
-  /// choice that fits if that one does not.
+  /// As improve(), for local searches that treat recomputation as part of the plan. If all choices
+  /// of stages that recompute are few enough, all are tried. If they are too many, the choice in
+  /// `stages` is used. If that choice does not fit into memory, some choice that fits is used.
   Result<Evaluated> improve_as_given(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// As evaluate(), but if no known schedule reaches the lower bound, also searches for one.
+  /// As evaluate(). If no known schedule reaches the lower bound, it also searches for a better
+  /// schedule.
   Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
   /// The order of micro-batches behind the step of an evaluated plan.
   Result<Schedule> schedule_of(const Evaluated& plan);
@@ -83,10 +88,11 @@ class Evaluator {
   /// What is known about a pipeline.
   struct Known {
     Nanos step = kNoStep, bound = kUnknown;
-    Nanos simulated = 0;  ///< schedules shorter than this, if any, would have been found
+    /// All schedules were simulated up to this time, so a shorter one would be known.
+    Nanos simulated = 0;
     std::string schedule;
     bool searched = false;
-    /// A lower bound of what further simulation can find; kNoStep if the best one is known.
+    /// No further simulation can find a step below this. kNoStep if the best step is already known.
     Nanos floor() const { return step < simulated ? kNoStep : simulated; }
   };
   static constexpr Nanos kUnknown = -1;
@@ -110,10 +116,12 @@ class Evaluator {
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
   std::int64_t most_ops_ = kNoEnd;
-  std::unordered_map<std::string, Known> known_;  ///< by key_of() the pipeline
-  /// Fixed patterns for pipelines without memory limits, by name and devices of the stages.
+  std::unordered_map<std::string, Known> known_;  ///< the key is key_of(pipeline)
+  /// Fixed patterns for pipelines without memory limits. The key is the name and the devices of the
+  /// stages.
   std::unordered_map<std::string, Result<Schedule>> patterns_;
-  std::unordered_map<std::string, Schedule> found_;  ///< by searches, by key_of() the pipeline
+  /// Schedules that searches have found; the key is key_of(pipeline).
+  std::unordered_map<std::string, Schedule> found_;
   Simulator simulator_;
   ListScheduler lister_;
   // Buffers for the plan being evaluated. They are members so that their memory is reused.

@@ -15,7 +15,7 @@ struct ImproveLimits {
   bool devices = true;        ///< whether moves may change the devices of stages
 };
 
-/// Returns `plan` or a better plan, at the latest when the effort is spent.
+/// Returns `plan` or a better plan. Ends when no move helps any more or when the effort is spent.
 Evaluated improve(const Task& task, Evaluator& evaluator, const ImproveLimits& limits,
                   Evaluated plan);
 

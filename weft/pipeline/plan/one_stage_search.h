@@ -14,8 +14,8 @@ namespace weft::pipeline {
 /// What is known about plans with one stage per device.
 struct OneStagePlans {
   Evaluated best;  ///< its step is kNoStep if no plan is known
-  /// The best plan of the exact search, if one of SPP's plans has replaced it: another start for
-  /// the searches behind this phase.
+  /// The best plan of the exact search, if a plan of SPP is better and has become `best`. The
+  /// phases after this one use it as another start.
   Evaluated before_spp;
   Nanos bound = 0;         ///< lower bound of the step over all plans and schedules
   bool exhausted = false;  ///< whether no plan is shorter with the schedules tried
@@ -26,9 +26,10 @@ struct OneStagePlans {
   std::vector<std::vector<PlannedStage>> spp_plans;
 };
 
-/// Searches from `known`. `fitting` says what fits into memory, if that was asked; if nothing does,
-/// `known` is returned. `speed_bound` is a bound that a planning of the same task without memory
-/// limits has computed by capacity_bound(), which takes long and ignores memory.
+/// Searches from `known`. `fitting` is the result of a search for some plan that fits into memory,
+/// if there was such a search. If it says that no plan fits, `known` is returned. `speed_bound` is
+/// a result of capacity_bound() from a planning of the same task without memory limits. It is
+/// passed on because capacity_bound() takes long and ignores memory anyway.
 OneStagePlans search_one_stage(const PlanContext& context, const Fitting& fitting,
                                const std::optional<Nanos>& speed_bound, OneStagePlans known);
 

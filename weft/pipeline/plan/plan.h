@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan assigns each stage a range of layers and a set of devices. pipeline_of() turns a plan into
-// the Pipeline that simulate() can time. The rules are those of SPP, extended by latencies, device
-// speeds, shared links and stages that share devices:
+// the Pipeline that simulate() can time. The rules are those of SPP, a published pipeline planner
+// (Luo et al., INFOCOM 2022), extended by latencies, device speeds, shared links and stages that
+// share devices:
 //
 // * Groups. The devices of any two stages are either the same set or disjoint. Such a set is called
 //   a group. In the Pipeline each group is one device; groups are numbered by their first stage.
@@ -9,9 +10,9 @@
 //   its layers divided by r and by the speed of its slowest device.
 // * Messages. Between two stages every sender talks to every receiver. With r senders and r'
 //   receivers each pair carries 1 / (r r') of the bytes, and the slowest pair decides. A shared
-//   link carries the part of the message that crosses it and is busy as long as the message.
-//   Each ordered pair of groups has a link of its own, which serves messages as they get ready.
-//   Consecutive stages on one group send nothing.
+//   link carries the part of the message that crosses it and is busy as long as the message. Each
+//   ordered pair of groups has its own link. This link serves messages in the order in which they
+//   become ready. Consecutive stages on one group send nothing.
 // * All-reduce. After the last backward of a stage with r replicas, its gradients go around a ring:
 //   2 (r-1)/r of its parameter bytes over the slowest pair.
 // * All-reduce and messages. If a group has several stages, an all-reduce of one stage occupies all
@@ -57,8 +58,8 @@ std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
 std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
 /// The stages whose devices cannot keep all micro-batches at once if no stage recomputes. If there
-/// are none, memory limits do not affect the plan under any schedule. `pipeline` is the pipeline of
-/// these stages.
+/// are none, memory limits do not affect the plan under any schedule. `pipeline` must be the
+/// pipeline of these stages.
 std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages,
                                       const Pipeline& pipeline);
 

@@ -22,17 +22,17 @@ struct PlanContext {
   const Task* with_limits = nullptr;
 };
 
-/// Whether the plan, made without memory limits, keeps to those of `task` without a longer step:
-/// with the given schedule, or with the one that plan_schedule() builds within the limits. In the
-/// latter case that schedule replaces the given one.
+/// `plan` was made without memory limits. Returns whether it also fits within the limits of `task`
+/// without a longer step. First the given schedule is tried, then the schedule that plan_schedule()
+/// builds within the limits. If only the second one fits, it replaces `schedule`.
 bool keeps_to_memory(const Task& task, const Evaluated& plan, Schedule& schedule);
 
-/// Whether the plan breaks the limits of PlanContext::with_limits. False if there are none, or no
-/// plan.
+/// Whether the plan breaks the limits of PlanContext::with_limits. False if there are no limits or
+/// no plan.
 bool breaks_memory(const PlanContext& context, const Evaluated& plan);
 
-/// Replaces `best` by the plan with these stages if that is shorter. Does nothing if `stages` is
-/// empty or does not have the required number of stages.
+/// Replaces `best` by the plan with these stages if this plan has a shorter step. Does nothing if
+/// `stages` is empty or does not have the required number of stages.
 void take_if_shorter(const PlanContext& context, const std::vector<PlannedStage>& stages,
                      Evaluated& best);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner: it chooses stages, their devices, which stages recompute, and the order of
 // micro-batches. It minimizes the simulated step, which includes transfers, all-reduces and memory
-// limits. The time of the slowest stage alone is not a good objective: a plan with the least
-// slowest stage can take over a tenth longer.
+// limits. The time of the slowest stage alone is not a good objective: the plan whose slowest stage
+// is as fast as possible can take over a tenth longer than the best plan.
 #pragma once
 
 #include <string>
@@ -34,9 +34,10 @@ struct Planned {
   bool exhausted = false;
 };
 
-/// A lower bound of the step over all plans, including those whose stages share devices: either all
-/// devices are busy during the whole step, or one micro-batch passes forward and backward over all
-/// devices at once.
+/// A lower bound of the step over all plans, including those whose stages share devices. It is the
+/// larger of two bounds. The first assumes that all devices are busy during the whole step. The
+/// second is the time of one micro-batch, forward and backward, with every layer on all devices at
+/// once.
 Nanos bound_of_all(const Task& task);
 
 /// Plans a task. Infeasible if there are more stages than layers or devices allow, or if no plan

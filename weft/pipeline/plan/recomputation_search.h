@@ -23,11 +23,12 @@ inline std::int64_t simulated_ops(const Pipeline& pipeline) {
 /// The plan whose stages may recompute.
 struct RecomputationInput {
   const Task& task;
-  const Pipeline& unlimited;               ///< its pipeline without memory limits
-  std::vector<PlannedStage> plain;         ///< its stages; none recomputes
-  const std::vector<PlannedStage>& given;  ///< its stages with the choice of the caller
-  const std::vector<std::size_t>& tight;   ///< stages that may recompute, see tight_stages()
-  Nanos limit = 0;                         ///< of interest are only steps below this
+  const Pipeline& unlimited;        ///< the pipeline of the plan without memory limits
+  std::vector<PlannedStage> plain;  ///< the stages of the plan, none of which recomputes
+  /// The stages of the plan, with the caller's choice of stages that recompute.
+  const std::vector<PlannedStage>& given;
+  const std::vector<std::size_t>& tight;  ///< stages that may recompute, see tight_stages()
+  Nanos limit = 0;                        ///< only steps below this are of interest
   Question question = Question::kStep;
   std::int64_t most_ops = 0;  ///< see Evaluator::stop_at()
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the graph of a job that runs recorded pieces in a new order. It is a graph like that of
-// any recording, so the usual replay computes how long its step is.
+// Builds the graph of a job that runs recorded pieces in a new order. The graph has the same form
+// as the graph of a recording. So the usual replay computes how long its step is.
 #pragma once
 
 #include "weft/graph/graph.h"
@@ -9,8 +9,8 @@
 
 namespace weft::pipeline::recorded {
 
-/// A stage of the new pipeline: consecutive layers of the model, [first, last) over all recorded
-/// stages.
+/// A stage of the new pipeline: the layers [first, last) of the model. Layer numbers count up over
+/// all recorded stages.
 struct StageLayers {
   std::int32_t first = 0, last = 0;
   DeviceId device = 0;  ///< index of its rank in Recording::stages
@@ -23,14 +23,16 @@ struct StageLayers {
 Result<std::vector<StageLayers>> divide_layers(const Recording& recording, std::int32_t stages);
 
 /// The forward or backward of one micro-batch on a stage of the new pipeline, made of the layers of
-/// one recorded step. Micro-batches beyond the recorded ones repeat these, except the first one of
-/// a step, which also contains work that only the start of a step has.
+/// one recorded step. If `micro` is larger than the recorded numbers, a recorded micro-batch is
+/// used again. That is never the first one of a step (if there are others), because the first one
+/// also contains work that happens only at the start of a step.
 Piece forward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,
                     Micro micro);
 Piece backward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,
                      Micro micro);
 
-/// Builds the graph, with one step for each recorded step. `program` must be for these stages.
+/// Builds the graph, with one step for each recorded step. `program` must be a program for these
+/// stages.
 Result<graph::Graph> assemble(const Recording& recording, const std::vector<StageLayers>& stages,
                               const Program& program);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the host time of posting messages, without the end of the pass that was before it.
+// Measures how much host time a post of messages takes. The host time that still belongs to the
+// pass before the post is not counted.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +10,27 @@
 
 namespace weft::pipeline::recorded {
 
-/// A stretch is what a rank issues between two posts on one thread. kRest: whatever follows the
-/// last backward of a step, such as the optimizer.
+/// A stretch is a sequence of host ops of a rank: either one post (kPost), or everything between
+/// two posts that one thread issues. kRest is everything after the last backward of a step, such as
+/// the optimizer.
 enum class StretchKind : std::uint8_t { kForward, kBackward, kRest, kPost };
 
-/// A recorded post that was not the first thing in its step.
+/// A recorded post. Something else came before it in its step.
 struct PostSample {
   std::int32_t rank = -1;
-  StretchKind before = StretchKind::kPost;  ///< what was issued before it
+  StretchKind before = StretchKind::kPost;  ///< the kind of stretch before the post
   std::size_t messages = 0;
-  Nanos time = 0;    ///< host time from the end of that to the end of the post
-  double share = 1;  ///< the part of `time` from the first communication call on
+  /// Host time from the end of the stretch before the post to the end of the post.
+  Nanos time = 0;
+  /// The fraction of `time` that comes after the start of the first communication call.
+  double share = 1;
 };
 
-/// Sets StageRecord::host except enter_forward and enter_backward, and removes the first post from
-/// StageStep::begin. A post right after another one shows its cost directly. After a pass, the
-/// first communication call marks where the pass ends and the post begins. If a rank has no sample
-/// of a kind, it gets the median of all ranks.
+/// Sets StageRecord::host except enter_forward and enter_backward. Subtracts the cost of the first
+/// post from StageStep::begin. If a post directly follows another post, its whole time is its cost.
+/// If a post follows a pass, the start of the first communication call marks where the pass ends
+/// and the post begins. Each cost is a median over the samples of the rank. A rank without a sample
+/// of some kind gets the median of all ranks for this kind.
 void measure_posts(const std::vector<PostSample>& posts, std::vector<StageRecord>& stages);
 
 }  // namespace weft::pipeline::recorded

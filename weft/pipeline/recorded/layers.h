@@ -25,9 +25,9 @@ std::optional<Repeat> longest_repeat(std::span<const NameId> names);
 
 /// `parts` are the kernels that each stage launches for one micro-batch, in the order in which the
 /// micro-batch passes the stages. Returns, for each part, the positions at which its layers begin;
-/// the first is always 0. Kernels before the first layer count to that layer, kernels after the
-/// last layer to the last. nullopt if nothing repeats or if a stage begins in the middle of a
-/// layer.
+/// the first is always 0. Kernels before the first layer belong to the first layer. Kernels after
+/// the last layer belong to the last layer. nullopt if nothing repeats or if a stage begins in the
+/// middle of a layer.
 std::optional<std::vector<std::vector<std::size_t>>> layer_starts(
     const std::vector<std::vector<NameId>>& parts);
 

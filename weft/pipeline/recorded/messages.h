@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a message between two stages occupies its sender and its receiver, measured on recorded
-// messages. Libraries such as NCCL copy a message into buffers of their own, so the sender is
-// usually done before the receiver is ready. The receiver is done a certain time after the send
-// began; or, if the data has already arrived, a certain time after the receive began.
+// messages. Libraries such as NCCL copy a message into their own buffers, so the sender is usually
+// done before the receiver is ready. If the receiver waits for the data, the receive ends a certain
+// time after the send began. If the data has already arrived, the receive ends a certain time after
+// the receive itself began.
 #pragma once
 
 #include <map>
@@ -33,12 +34,12 @@ class MessageModel {
   static Result<MessageModel> measure(const predict::Job& job,
                                       const std::vector<cost::LinkTable>& links);
 
-  /// The cost of a message from one rank to another. `both_ways`: it is in a batch with a message
-  /// back.
+  /// The cost of a message from one rank to another. `both_ways`: whether the batch of the message
+  /// also contains a message in the opposite direction.
   const MessageCost& cost(std::int32_t from, std::int32_t to, bool both_ways) const;
   Bytes bytes() const { return bytes_; }  ///< median size of a message; -1: unknown
-  /// Whether the times were scaled to a table, because it differs clearly from the recorded
-  /// messages.
+  /// Whether the times were scaled to those of a table. They are scaled if the table clearly
+  /// differs from the recorded messages.
   bool from_table() const { return from_table_; }
   /// Whether `links` had a table of messages between two ranks.
   bool table_fits() const { return table_fits_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the layers of one rank, and their costs, by the modules that it calls.
+// Finds the layers of one rank by the modules that the rank calls, and measures the costs of these
+// layers.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,9 @@
 namespace weft::pipeline::recorded {
 
 struct ModuleLayers {
-  std::vector<Layer> layers;        ///< in the order of the calls
-  bool knows_what_is_kept = false;  ///< if not, `stash` is taken to be the output of the layer
+  std::vector<Layer> layers;  ///< in the order of the calls
+  /// Whether `stash` was measured. If not, it is the size of the layer's output.
+  bool knows_what_is_kept = false;
 };
 
 /// Returns no layers if the recording has no modules. Work outside of all modules counts to the

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece describes a part of a rank's program by its effect on two clocks: the host clock says
-// when the host has issued everything so far, the device clock when the compute stream has run
-// everything so far. Each clock after the piece is the maximum of both clocks before it, each plus
-// a time. Four times therefore describe a piece exactly: a 2x2 matrix of max-plus algebra, and
-// pieces in sequence multiply. That lets recorded pieces run in another order, and it shows whether
-// the host (launches) or the device limits the new order.
+// A piece describes a part of a rank's program by its effect on two clocks. The host clock says
+// when the host has issued everything so far. The device clock says when the compute stream has run
+// everything so far. Each clock after the piece is the maximum of two sums: the host clock before
+// the piece plus a time, and the device clock before the piece plus another time. So four times
+// describe a piece exactly. They form a 2x2 matrix of max-plus algebra. The matrix of several
+// pieces in sequence is the product of their matrices. In this way recorded pieces can be put into
+// another order. The result also shows whether the host (launches) or the device limits the new
+// order.
 #pragma once
 
 #include <span>
@@ -39,8 +41,9 @@ class PieceMaker {
  public:
   explicit PieceMaker(const graph::Graph& graph);
 
-  /// `host_ops`: consecutive host ops of one rank, in program order. Leaves out communication that
-  /// they launched, and waits for a full launch queue.
+  /// `host_ops`: consecutive host ops of one rank, in program order. The piece contains neither the
+  /// communication that these ops launched nor the time in which the host waited because the launch
+  /// queue was full.
   Piece make(std::span<const graph::OpId> host_ops);
   /// The kernels and copies that a host op launched, in order; empty if it launched none.
   std::span<const graph::OpId> launched(graph::OpId host_op) const;

@@ -16,8 +16,9 @@ struct ScheduleQuestion {
   std::vector<cost::LinkTable> links;
 };
 
-/// One stage of the answer. The times are medians over micro-batches: device times with everything
-/// queued, and host times to launch it.
+/// One stage of the answer. The times are medians over micro-batches. A device time is how long the
+/// device takes for a pass if all kernels of the pass are already queued. A host time is how long
+/// the host takes to launch these kernels.
 struct StageAnswer {
   std::int32_t rank = -1;
   std::int32_t layers = 0;
@@ -39,7 +40,8 @@ struct ScheduleAnswer {
   bool torch_takes_it = true;                   ///< see torch_takes()
 };
 
-/// Fails with kUsage if the recording is not one of a pipeline, or if the schedule does not fit it.
+/// Fails with kUsage if the recording is not that of a pipeline, or if the pipeline cannot run the
+/// schedule.
 Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQuestion& question);
 
 }  // namespace weft::pipeline::recorded

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the profile that the planner needs, what each layer of a model costs, from a recording.
+// Makes a profile from a recording: what each layer of the model costs. The planner reads it.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace weft::pipeline::recorded {
 
-/// A chain of layers with the times of one micro-batch without the profiler: device times, or host
-/// times if the job has no device.
-///   - If the recording has modules (recorded with stacks), layers are the modules that the model
-///   calls
-///     one after the other. Containers (Sequential) and wrappers are opened, other modules are not.
-///   - The stages of a recorded pipeline together are one model. Without modules, its layers are
-///   the
-///     sequences of kernels that repeat (layers.h).
-///   - Parameters are counted by their gradients. weights.h finds the part of a backward that
-///   computes
-///     gradients of weights, kept.h the memory that micro-batches keep; a note says if that is
-///     assumed.
-/// Fails with kUsage if the recording shows no layers, or lacks ranks of a pipeline.
+/// Returns a chain of layers. Their times are those of one micro-batch without the profiler. They
+/// are device times, or host times if the job has no device.
+/// - If the recording has modules (it was recorded with stacks), a layer is a module. The layers
+///   are the modules that the model calls one after the other. A container (Sequential) or a
+///   wrapper is not a layer, but the modules inside it are.
+/// - The stages of a recorded pipeline together are one model. If the recording has no modules, the
+///   layers are the sequences of kernels that repeat (layers.h).
+/// - Parameters are counted by their gradients.
+/// - weights.h finds the part of a backward that computes gradients of weights.
+/// - kept.h finds the memory that micro-batches keep. A note says if that memory is assumed instead
+///   of measured.
+///
+/// Fails with kUsage if the recording shows no layers, or if ranks of a pipeline are missing.
 Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnostics);
 
 /// The JSON of docs/formats/pipeline.md. read_profile() reads it back unchanged.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank actually does to run the order of its ops: when it posts messages, which of them in
-// one batch, and what it waits for. torch.distributed.pipelining posts all messages of a rank on
-// one stream, one batch after the other, and each batch waits for the compute that was issued
-// before it; compute waits for what it receives. A batch that waits for its peer therefore delays
-// all later batches. The order of ops alone does not show that, so predictions need the program.
+// The program of a rank: everything that the rank does to run its ops in their order. It says when
+// the rank posts messages, which messages form one batch, and which messages compute waits for.
+// torch.distributed.pipelining posts all messages of a rank on one stream, one batch after the
+// other. Each batch waits for the compute that was issued before it. Compute waits for the messages
+// that it needs. So a batch that waits for its peer delays all later batches. The order of ops
+// alone does not show this delay, so predictions need the program.
 #pragma once
 
 #include <compare>
@@ -31,9 +32,10 @@ struct End {
 
 struct Instruction {
   enum class Kind : std::uint8_t { kCompute, kPost, kWait } kind = Kind::kCompute;
-  Op op;                   ///< kCompute
-  std::vector<End> batch;  ///< kPost: messages that are posted together
-  std::size_t post = 0;    ///< kWait: compute waits for this post of the device, by its number
+  Op op;                   ///< for kCompute
+  std::vector<End> batch;  ///< for kPost: the messages that are posted together
+  /// For kWait: compute waits for the post with this number. Each device counts its posts from 0.
+  std::size_t post = 0;
   bool operator==(const Instruction&) const = default;
 };
 

@@ -8,12 +8,13 @@
 
 namespace weft::pipeline::recorded {
 
-/// Fails with kUsage if recorded ranks exchange messages with ranks that have no recording, and
-/// names these. Other ranks may be missing: replicas of a data-parallel job, for example.
+/// Fails with kUsage if recorded ranks exchange messages with ranks that have no recording. The
+/// Error names the ranks without a recording. Other ranks may be missing, for example replicas of a
+/// data-parallel job.
 Status check_peers(const trace::Run& run);
 
-/// The same, and also fails if ranks are missing that collectives of the recorded ranks may wait
-/// for.
+/// Checks the same as check_peers(). Also fails if a rank is missing and a collective of the
+/// recorded ranks may wait for it.
 Status check_all_ranks(const trace::Run& run);
 
 }  // namespace weft::pipeline::recorded

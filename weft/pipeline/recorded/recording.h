@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a recorded pipelined job apart into pieces that can run in another order: for each stage,
-// step and micro-batch the forward and the backward, layer by layer; what follows the last
-// backward; and the host time of posting messages. Every rank must run one stage. The order of the
-// stages follows from which rank sends to which.
+// Takes a recorded pipelined job apart into pieces that can run in another order:
+// - the forward and the backward of each micro-batch, layer by layer, for each stage and step;
+// - everything after the last backward of a step;
+// - the host time of posting messages.
+//
+// Every rank must run one stage. The order of the stages follows from the messages: each stage
+// sends to the next one.
 #pragma once
 
 #include <vector>
@@ -27,10 +30,12 @@ struct StageStep {
 
 /// What the host of a rank spends around passes and messages.
 struct HostCosts {
-  Nanos post_one = 0, post_more = 0;  ///< to post a batch of one message, of several
-  /// From the last launch of a pass to the first call of the post after it.
+  /// Host time to post a batch of one message, and a batch of several messages.
+  Nanos post_one = 0, post_more = 0;
+  /// Host time from the last launch of a pass to the first communication call of the post after
+  /// this pass.
   Nanos leave_forward = 0, leave_backward = 0;
-  /// Before the first layer of a pass, in addition to the time between two layers.
+  /// Additional host time at the start of a pass, beyond the time between two layers.
   Nanos enter_forward = 0, enter_backward = 0;
 };
 
@@ -38,9 +43,10 @@ struct StageRecord {
   std::int32_t rank = -1;
   std::int32_t layers = 1;       ///< layers that were found; 1 if none were
   std::vector<StageStep> steps;  ///< one per element of Recording::steps
-  std::vector<Op> order;         ///< of the first step
+  std::vector<Op> order;         ///< the ops of the first step, in order
   std::vector<Bytes> gradients;  ///< per layer: bytes of its parameter gradients
-  /// Per layer, in all backwards of the first step: kernels of the predictor's clean graph.
+  /// `backward_kernels[layer]`: the kernels that the layer runs in all backwards of the first step.
+  /// They are ops of Predictor::clean(), the graph without the cost of the profiler.
   std::vector<std::vector<graph::OpId>> backward_kernels;
   HostCosts host;
 };
@@ -50,8 +56,9 @@ struct Recording {
   Micro micro_batches = 0;
   std::vector<StageRecord> stages;
   MessageModel messages;
-  /// From the end of compute to the start of a message that waited for it, and from the end of a
-  /// message to the start of compute that waited for it.
+  /// `to_message`: the time from the end of compute to the start of a message that waited for this
+  /// compute. `to_compute`: the time from the end of a message to the start of compute that waited
+  /// for this message.
   Nanos to_message = 0, to_compute = 0;
 
   std::int32_t layers() const;

@@ -18,9 +18,10 @@ struct RecordedSchedule {
   std::vector<std::int32_t> ranks;  ///< per stage
 };
 
-/// Of a job with several replicas, the schedule of the slowest one. Memory is counted in
-/// micro-batches, and the limit of a device is what it held. Fails with kUsage if the recording is
-/// not one of a pipeline, or if its order is neither 1F1B nor GPipe.
+/// Returns the schedule of a recorded pipeline. If the job has several replicas, it is the schedule
+/// of the slowest replica. Memory is counted in micro-batches. The memory limit of a device is the
+/// largest number of micro-batches that the device held at once. Fails with kUsage if the recording
+/// is not that of a pipeline, or if the order of its ops is neither 1F1B nor GPipe.
 Result<RecordedSchedule> recorded_schedule(const predict::Job& job);
 
 }  // namespace weft::pipeline::recorded

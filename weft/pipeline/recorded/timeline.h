@@ -22,9 +22,10 @@ struct WorkerTimes {
 
 /// Replicas of one pipeline that synchronize at the end of every step.
 struct TimedJob {
-  std::vector<std::vector<WorkerTimes>> workers;  ///< by replica and stage
-  std::vector<std::vector<Boundary>> boundaries;  ///< by replica; replicas share no links
-  Micro micro_batches = 0;                        ///< per replica and step
+  std::vector<std::vector<WorkerTimes>> workers;  ///< workers[replica][stage]
+  /// `boundaries[replica][s]` lies between stages s and s + 1. Replicas share no links.
+  std::vector<std::vector<Boundary>> boundaries;
+  Micro micro_batches = 0;  ///< per replica and step
   Nanos rest = 0;           ///< time of a step before its first forward and after its last backward
   Nanos measured_step = 0;  ///< mean over the steps
 };
@@ -68,10 +69,11 @@ struct Replan {
 
 /// Looks for better divisions of layers and micro-batches under 1F1B, for workers with the recorded
 /// speeds. `layers`: layers of the whole model; 0: eight per stage, with a note, since timelines do
-/// not show layers. All layers count as equal. Time that a stage takes beyond the lightest stage in
-/// all replicas is fixed and stays with the stage (embeddings, a head). If a worker is slower than
-/// its peers in other replicas, all of its work takes longer by the same factor. Fails with kUsage
-/// if there are fewer layers than stages.
+/// not show layers. All layers count as equal. If a stage takes longer than the lightest stage in
+/// all replicas, the additional time is fixed: it stays with the stage when layers move (for
+/// example, it is the time of embeddings or of a head). If a worker is slower than its peers in
+/// other replicas, all of its work takes longer by the same factor. Fails with kUsage if there are
+/// fewer layers than stages.
 Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& diagnostics);
 
 }  // namespace weft::pipeline::recorded

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds which part of a recorded backward only computes gradients of weights and could therefore
-// run later. It goes by the names of kernels and of PyTorch's ops:
+// run later. The names of kernels and of PyTorch's ops show it:
 //
 // - Adding to .grad, and the gradients of embeddings and of biases, are gradients of weights.
-// - Kernels whose names say so are (wgrad, WrW, GammaBeta); kernels named for inputs are not.
-// - Of the two matrix products in the backward of a linear layer, the second is the gradient of the
-//   weights (with MmBackward, the first), since autograd computes gradients in the alphabetical
-//   order of its arguments. If there is only one product, its shape decides.
-// - A convolution kernel that does not show its half counts as one half: both halves need the same
-// number
-//   of operations.
+// - A kernel whose name refers to weights (wgrad, WrW, GammaBeta) computes gradients of weights. A
+//   kernel whose name refers to inputs does not.
+// - The backward of a linear layer has two matrix products. The second is the gradient of the
+//   weights; with MmBackward it is the first. The reason is that autograd computes gradients in the
+//   alphabetical order of its arguments. If there is only one product, its shape decides.
+// - The name of a convolution kernel may not show which of the two gradients the kernel computes.
+//   Then half of its time counts as gradients of weights, because both gradients need the same
+//   number of operations.
 //
 // Everything else counts as the gradient of the input, which cannot be delayed. An autograd
 // function of the user's own program computes all of its gradients in one call, so it cannot be
@@ -24,7 +25,7 @@ namespace weft::pipeline::recorded {
 
 class WeightWork {
  public:
-  /// Keeps references.
+  /// Keeps references to both arguments.
   WeightWork(const trace::RankTrace& trace, const trace::Launches& launches);
 
   /// The share of gradients of weights in the time of a kernel, copy or host op: 0 to 1.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPP's partition, replication and mapping algorithm (PRM). For each number of stages it finds the
-// plan along an order of devices whose slowest stage or channel takes the least time per
-// micro-batch. The objective ignores the all-reduce of gradients.
+// SPP's partition, replication and mapping algorithm (PRM). SPP is a published pipeline planner
+// (Luo et al., INFOCOM 2022). The algorithm assigns stages to consecutive devices of a given order.
+// The bottleneck of a plan is its slowest stage or channel. For each number of stages, the
+// algorithm finds the plan whose bottleneck takes the least time per micro-batch. It ignores the
+// all-reduce of gradients.
 #pragma once
 
 #include <vector>

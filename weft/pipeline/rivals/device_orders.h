@@ -11,13 +11,14 @@
 namespace weft::pipeline {
 
 /// SPP's recursive device ordering: split the devices by a minimum cut of the bandwidths
-/// (Stoer-Wagner), order each side recursively, and concatenate the two. A cut takes cubic time; if
-/// each cut separates a single device, the total time has a fourth power.
+/// (Stoer-Wagner), order each side recursively, and concatenate the two. The time of one cut is
+/// cubic in the number of devices. If each cut separates a single device, the total time grows with
+/// the fourth power.
 std::vector<std::int32_t> recursive_order(const Cluster& cluster);
 
-/// A greedy order: starts with each device as a sequence of its own and repeatedly concatenates the
-/// two sequences that the fastest remaining link joins, at the ends with the better link between
-/// them.
+/// A greedy order. At first each device is a sequence of its own. The fastest link between two
+/// sequences decides which two sequences are concatenated next. They are joined at those two ends
+/// that have the best link between them. This repeats until one sequence is left.
 std::vector<std::int32_t> joined_order(const Cluster& cluster);
 
 /// Both orders and the given numbering, without duplicates. The recursive order is left out for

@@ -7,8 +7,8 @@
 // The rules, with activation compression ratio 1:
 // * A stage with r replicas, compute time C and P bytes of parameters takes (C + 4 (r-1)/r P/b) / r
 //   for bandwidth b.
-// * A cut of A bytes takes 2 A / (b r) on the stage behind it and on the stage before it. The first
-//   stage of a plan is exempt from its own outgoing cut.
+// * A cut of A bytes takes 2 A / (b r) on the stage behind it and on the stage before it. The
+//   outgoing cut of the first stage does not count for the first stage itself.
 // * The first stage of a level divides the parameter term by the number of machines of the level
 //   before; later stages do not.
 // * All machines are used.

@@ -21,14 +21,17 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
 /// The names of all rivals.
 ///
 /// Planners:
-/// * "spp": SPP's recursive device order and, for each number of stages, the plan with the least
-///   slowest stage or channel; the best of these plans under SPP's order PE.
-/// * "pipedream": PipeDream's optimizer, which assumes equal devices, with the slowest link of the
-///   cluster; 1F1B.
-/// * "dapple": DAPPLE's planner, with the devices in their given order; 1F1B.
+/// * "spp": the planner SPP (Luo et al., INFOCOM 2022). It uses SPP's recursive device order. For
+///   each number of stages, it makes the plan whose slowest stage or channel takes the least time.
+///   The result is the plan of these that has the shortest step under PE, SPP's order of
+///   micro-batches.
+/// * "pipedream": PipeDream's optimizer, which assumes equal devices. Every link counts as slow as
+///   the slowest link of the cluster. The order is 1F1B.
+/// * "dapple": DAPPLE's planner, with the devices in their given order. The order of micro-batches
+///   is 1F1B.
 ///
-/// Schedules, on even stages with the devices in their given order; of the two cuts of even_cut.h
-/// the better one for the schedule:
+/// Schedules, on even stages with the devices in their given order. even_cut.h has two ways to cut;
+/// each schedule gets the one that gives it the shorter step:
 /// * "gpipe", "1f1b", "zb-h1", "zb-auto": one stage per device.
 /// * "interleaved": two stages per device, round robin.
 /// * "zb-v", "dualpipe-v": two stages per device in a V.
@@ -39,8 +42,11 @@ Result<Evaluated> rival_plan(const Task& task, const std::string& name);
 
 /// Figures of a plan other than its step.
 struct PlanFigures {
-  double idle = 0;  ///< share of the step, over all devices of the cluster, without computation
-  Bytes most_memory = 0;  ///< peak memory of the fullest device, also if memory is not limited
+  /// The share of the step in which a device does not compute, averaged over all devices of the
+  /// cluster.
+  double idle = 0;
+  /// The most memory that any device holds at any time, also if memory is not limited.
+  Bytes most_memory = 0;
 };
 Result<PlanFigures> figures_of(const Task& task, const Evaluated& plan);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pipeline as the search for schedules sees it: chains of equal ops that run on machines.
-// Micro-batches are equal, so some shortest schedule runs them in order on every stage and for
-// every kind of op: if the k-th op of each chain in any schedule is given the number k, no
-// dependency and no memory limit is violated. What is left to decide is how each machine merges its
-// chains.
+// Micro-batches are equal. So some shortest schedule runs them in order, on every stage and for
+// every kind of op. Proof: take any schedule and give the k-th op of each chain the number k. That
+// violates no dependency and no memory limit. So only one thing is left to decide: how each machine
+// merges its chains into one order.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ struct Chains {
 
 /// Backwards are split into halves if the pipeline allows it and the weight half takes time. Links
 /// may serve in any order here, while simulate() serves in the order of readiness. This relaxes the
-/// problem, so a lower bound for the chains is one for the pipeline.
+/// problem, so a lower bound for the chains is also a lower bound for the pipeline.
 Chains make_chains(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

@@ -13,12 +13,13 @@ namespace weft::pipeline {
 Schedule gpipe(const Pipeline& pipeline);
 
 /// 1F1B: stage s of P runs P - s forwards (its warm-up) and then alternates between one backward
-/// and one forward. Fails if a device has more than one stage.
+/// and one forward. Fails if a device has more than one stage. warmed_up() in plan/evaluate.h is
+/// another version of 1F1B, which keeps to memory limits.
 Result<Schedule> one_f_one_b(const Pipeline& pipeline);
 
-/// Interleaved 1F1B of Megatron-LM: stage s runs on device s modulo the number of devices, and
-/// micro-batches go through each chunk in rounds of about as many as there are devices. Fails on
-/// other placements.
+/// Interleaved 1F1B of Megatron-LM: stage s runs on device s modulo the number of devices.
+/// Micro-batches go through each chunk in rounds. A round has about as many micro-batches as there
+/// are devices. Fails on other placements.
 Result<Schedule> interleaved_1f1b(const Pipeline& pipeline);
 
 /// ZB-H1: 1F1B with backwards in halves. Stage s runs the gradients of its weights s micro-batches

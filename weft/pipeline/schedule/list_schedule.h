@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // List scheduling: whenever a device is free, it starts the op with the highest priority among
-// those that are ready and fit into memory. Fast enough for pipelines of any size; optimal for
-// none.
+// those that are ready and fit into memory. This is fast enough for pipelines of any size, but it
+// does not guarantee the shortest schedule.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace weft::pipeline {
 /// Which op a device starts if several are ready. Gradients of weights always come last.
 struct PriorityRule {
   bool forwards_first = false;  ///< forwards go before gradients of inputs; if not, after them
-  /// A device stays idle instead of running a gradient of weights if an op that other devices need
-  /// is known to arrive before the gradient would end.
+  /// Whether a device may stay idle instead of running a gradient of weights. It does so if the
+  /// data of an op that other devices need is known to arrive before the gradient would end.
   bool weights_wait = false;
   /// A stage never has more micro-batches in flight than there are stages from it to the end, as in
   /// 1F1B.
@@ -28,7 +28,7 @@ struct PriorityRule {
 Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rule,
                                Nanos limit = std::numeric_limits<Nanos>::max());
 
-/// The same for planners that make many thousand list schedules: reuses its buffers.
+/// Makes list schedules for planners that need many thousands of them. It reuses its buffers.
 class ListScheduler {
  public:
   enum class End { kDone, kTooLong, kNoMemory };

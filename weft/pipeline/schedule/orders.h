@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All orders in which one machine can merge its chains, as the paths of a graph. A state says how
-// many ops of each chain have run; an edge runs the next op of one chain. The ops of a chain are
-// equal and run in order, so there are few states: about M K^2 for a stage with M micro-batches of
-// which K fit into memory. To end early never hurts, so the earliest time at which a state can be
-// reached is all that matters about the paths to it. One forward and one backward sweep over the
-// states therefore solve a single machine exactly, for any time windows and with its memory limit.
-// Edge finding and preemptive bounds only approximate this.
+// All orders in which one machine can merge its chains, as a graph. Each path from the first state
+// to the last is one order. A state says how many ops of each chain have run. An edge runs the next
+// op of one chain. The ops of a chain are equal and run in order, so there are few states: about M
+// K^2 for a stage with M micro-batches of which K fit into memory. Reaching a state early is never
+// worse than reaching it late. So of all paths to a state, only the earliest time at which one of
+// them reaches it matters. One forward and one backward sweep over the states therefore solve a
+// single machine exactly, for any time windows and with its memory limit. Edge finding and
+// preemptive bounds only approximate this.
 #pragma once
 
 #include "weft/pipeline/schedule/chains.h"
@@ -32,9 +33,10 @@ class Orders {
  public:
   /// nullopt if there are more than `most` states.
   static std::optional<Orders> make(const Chains& chains, const Machine& machine, std::size_t most);
-  /// Only the states near a given order: `path` lists, op by op, the position of its chain in
-  /// Machine::chains, and no chain is more than `width` ops ahead of or behind it. nullopt if these
-  /// are more than `most` states.
+  /// Makes the graph of only the states near a given order. `path` describes that order: element i
+  /// is the chain of the i-th op, as a position in Machine::chains. In a state near the order, no
+  /// chain is more than `width` ops ahead of or behind the order. Returns nullopt if there are more
+  /// than `most` such states.
   static std::optional<Orders> corridor(const Chains& chains, const Machine& machine,
                                         const std::vector<std::size_t>& path, Micro width,
                                         std::size_t most);

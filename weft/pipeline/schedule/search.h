@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers whether a schedule can end by a given deadline. The deadline gives every op a time
 // window. Constraint propagation narrows the windows: each machine restricts the windows of its ops
-// to what its possible orders allow (orders.h), dependencies between ops carry this to other
-// machines, and so on until nothing changes. If a machine has no order left, no schedule meets the
-// deadline: that is a proof. If orders are left, a depth-first search fixes the orders of the
-// machines op by op, starting at the beginning of the step, and propagates again after each
+// to what its possible orders allow (orders.h). Dependencies between ops then narrow the windows on
+// other machines. This repeats until nothing changes. If a machine has no order left, no schedule
+// meets the deadline: that is a proof. If orders are left, a depth-first search fixes the orders of
+// the machines op by op, starting at the beginning of the step, and propagates again after each
 // decision.
 #pragma once
 
@@ -35,7 +35,8 @@ class Search {
   /// nullopt if a device has more than `most_states` states: too many orders to search.
   static std::optional<Search> make(const Chains& chains, std::size_t most_states);
   /// Searches only orders near `schedule`: no chain of a device is more than `width` ops ahead of
-  /// or behind it. kNone then proves nothing about other orders. nullopt as for make().
+  /// or behind it. kNone then proves nothing about other orders. Returns nullopt in the same case
+  /// as make().
   static std::optional<Search> around(const Chains& chains, const Schedule& schedule, Micro width,
                                       std::size_t most_states);
 
@@ -44,10 +45,10 @@ class Search {
   /// so ask about late deadlines first.
   bool may_end_by(Nanos deadline);
 
-  /// kFound: `found` has the orders of all devices. It meets the deadline, unless devices share
-  /// links: these may serve in another order than the search assumes. kNone: proof that no schedule
-  /// meets the deadline. Adds the decisions that were tried to `tried`. Deterministic unless
-  /// stop_when() ends it.
+  /// kFound: `found` has the orders of all devices. If devices share no links, this schedule meets
+  /// the deadline. Shared links may serve in another order than the search assumes, so with shared
+  /// links the schedule may be late. kNone: proof that no schedule meets the deadline. Adds the
+  /// decisions that were tried to `tried`. Deterministic unless stop_when() ends it.
   Answer find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried);
 
   /// Edges of orders built and visited so far. This measures effort independently of the computer.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds a short schedule for given stages, and a lower bound that says how far it can be from the
-// shortest one. First come known patterns and list schedules. Then search.h proves the shortest
-// deadline that propagation cannot rule out, which is the bound, and searches for a schedule that
-// meets it. If there are too many orders, it searches only near the best schedule so far.
+// shortest one. First it tries known patterns and list schedules. Then it finds the shortest
+// deadline that propagation (search.h) cannot rule out: this deadline is the lower bound. Then it
+// searches for a schedule that meets the bound. If there are too many orders, it searches only near
+// the best schedule so far.
 #pragma once
 
 #include <functional>

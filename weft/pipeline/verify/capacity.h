@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two facts about unequal devices that the check of a bound uses: the fastest links that any set of
-// devices can have, and whether all devices together are fast enough for a claimed step. The theory
-// is in docs/design/pipeline.md.
+// Two computations for clusters of unequal devices. check_bound() (bound.h) uses both.
+// fastest_among() computes how fast the links within a set of devices can be at most. lacks_speed()
+// asks whether the speed of all devices together is too low for a claimed step.
+// docs/design/pipeline.md explains the method.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"
 
 namespace weft::pipeline::verify {
 
-/// Element r: no set of r devices has more than this bandwidth, in bytes per second, between all of
-/// its pairs.
+/// Element r is an upper limit, in bytes per second: in every set of r devices, the slowest pair
+/// has at most this bandwidth.
 std::vector<std::int64_t> fastest_among(const PlanData& plan);
 
 /// True proves that a step below `claimed` would need more speed than all devices together have.

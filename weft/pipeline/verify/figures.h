@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the values of a plan file that are only there for people to read: milliseconds, bytes, the
-// name of the schedule. All of them must follow from the exact values.
+// Checks those values of a plan file that exist only for people to read: milliseconds, bytes, the
+// name of the schedule. All of them must follow from the exact values in the file.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that the check of a bound searches: which devices a stage may have, given the devices
-// that earlier stages have used up, and the links to the devices of the next stage.
+// The graph that check_bound() searches. It says which devices a stage may have after earlier
+// stages have used up some devices, and which links lead to the devices of the next stage.
 #pragma once
 
 #include <vector>
@@ -29,8 +29,9 @@ struct Node {
   std::vector<Edge> next;
 };
 
-/// All sets of up to ten devices. For more devices, or equal ones: one node per number of devices,
-/// at least as good in every respect as any set of that many.
+/// Up to ten unequal devices: the nodes are all sets of devices. More devices, or equal devices: a
+/// node stands for a number of devices, and is at least as good in every respect as any set of this
+/// number of devices.
 std::vector<Node> device_nodes(const PlanData& plan);
 
 }  // namespace weft::pipeline::verify

@@ -19,8 +19,9 @@ struct StageMode {
 };
 
 /// The least time from the first op of a stage to its last gradient of an input. If only K
-/// micro-batches fit, each further one waits until an earlier one has passed the later stages
-/// (`behind`: to the end and back) and has freed its memory.
+/// micro-batches fit, each further one waits until an earlier one has passed the later stages and
+/// has freed its memory. `behind` is the time that a micro-batch takes through all later stages to
+/// the end and back.
 inline Nanos busy_time(std::int64_t micro_batches, Nanos forward, const StageMode& mode,
                        Nanos behind) {
   const Nanos alone = micro_batches * mode.path;

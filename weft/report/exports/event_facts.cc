@@ -52,7 +52,7 @@ std::vector<EventFacts> find_event_facts(const predict::Job& job) {
   });
   for (std::uint32_t m = 0; m < job.matches.size(); ++m) {
     for (const trace::Member& member : job.matches[m].members) {
-      // A kernel with several messages is a member of several matches; an export has room for one.
+      // A kernel with several messages is a member of several matches. Exports show only the first.
       std::uint32_t& match = facts[member.rank].match[member.event];
       if (match == trace::kNone) match = m;
     }

@@ -27,7 +27,7 @@ void TracksBuilder::add_span(const LaidSpan& span) {
 }
 
 void TracksBuilder::add_arrow(NameId category, std::vector<std::uint32_t> spans) {
-  // A span without an event has no place in a viewer; the arrow goes on to the next one.
+  // An event without a span has no place in a viewer. The arrow goes on to the next span.
   std::erase(spans, kNotDrawn);
   const auto starts_before = [&](std::uint32_t a, std::uint32_t b) {
     return tracks_.spans[a].start < tracks_.spans[b].start;

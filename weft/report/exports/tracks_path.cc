@@ -58,7 +58,7 @@ void add_path_arrows(const predict::Job& job, const diagnose::CriticalPath& path
   for (std::size_t r = 0; r < job.run.ranks.size(); ++r) index_of_rank[job.run.ranks[r].rank] = r;
   const NameId category = out.category("critical_path");
   std::uint32_t last = kNotDrawn;
-  // A gap has no event. Neither have inferred ops; the arrow goes on to the next event.
+  // Gaps and inferred ops have no event. The arrow goes on to the next event.
   for (const diagnose::PathPiece& piece : path.pieces) {
     if (piece.is_gap) continue;
     const auto arrival = arrivals.find({piece.op, piece.rank});

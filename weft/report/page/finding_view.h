@@ -15,9 +15,9 @@ struct FindingView {
 };
 
 /// Finds the op whose time shrinks most if the finding is removed from the job. If the delay before
-/// an op shrinks most, that op is the result. Only ops on the finding's rank and in its step are
-/// considered, if the finding has a rank and a step. The view has some room on both sides of the
-/// op. If there is no such op, the view is the whole step of the finding. Linear in the ops of the
+/// an op shrinks most, the result is that op. If the finding has a rank and a step, only ops of
+/// this rank and step are considered. The view has some room on both sides of the op. If there is
+/// no such op, the view is the whole step of the finding. The time is linear in the ops of the
 /// graph.
 FindingView find_view(const predict::Job& job, const diagnose::Finding& finding);
 

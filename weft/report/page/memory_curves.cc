@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A full curve has one point per allocation, so a job can have millions of points. Each rank's
 // curves are thinned in parallel as soon as they are made, before the devices with the highest
-// peaks are chosen. So only the full curves of the ranks in progress are in memory.
+// peaks are chosen. So full curves are in memory only for the ranks that are being thinned.
 #include "weft/report/page/memory_curves.h"
 
 #include <algorithm>

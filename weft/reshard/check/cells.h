@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides an array into cells, at every edge of every given box. A cell is then entirely inside or
-// entirely outside of each box, so all its elements have the same history, and one check per cell
-// is enough (coordinate compression).
+// Divides an array into cells at every edge of every given box (coordinate compression). Each cell
+// is then entirely inside or entirely outside of each box. So all elements of a cell have the same
+// history, and one check per cell is enough.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,20 @@ class Edges {
   void grow();
 
   std::vector<std::int64_t> table_;    ///< hash table of positions, with linear probing
-  std::vector<std::uint32_t> number_;  ///< by place in table_
+  std::vector<std::uint32_t> number_;  ///< indexed by place in table_
   std::size_t count_ = 0;
 };
 
-/// The events of each cell. A stage is a list of boxes; each box is one event of every cell that it
-/// covers. Linear in the number of (box, cell) pairs.
+/// The events of each cell. A stage is a list of boxes. Each box is one event of every cell that it
+/// covers. Time and memory are linear in the number of (box, cell) pairs.
 class CellEvents {
  public:
   CellEvents(std::size_t rank, std::span<const Round* const> stages);
 
   std::size_t cells() const { return first_.size() - 1; }
-  /// The events of one cell, in order. Event numbers count the boxes of all stages: box i of stage
-  /// s has the number of boxes in earlier stages plus i.
+  /// The numbers of the events of one cell, in order. The boxes of all stages are numbered one
+  /// after the other: the number of box i of stage s is i plus the number of boxes in all earlier
+  /// stages.
   std::span<const std::uint32_t> of(std::size_t cell) const {
     return {events_.data() + first_[cell], events_.data() + first_[cell + 1]};
   }
@@ -51,7 +52,7 @@ class CellEvents {
   void for_each_cell(std::span<const Interval> box, const Take& take) const;
 
   std::vector<Edges> edges_;          ///< one per dimension
-  std::vector<std::uint64_t> first_;  ///< by cell: where its events begin in events_
+  std::vector<std::uint64_t> first_;  ///< indexed by cell: where its events begin in events_
   std::vector<std::uint32_t> events_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans a case and checks the plan: the result that `weft reshard` reports.
+// Plans a case and checks the plan. An Outcome is what `weft reshard` reports.
 #pragma once
 
 #include <string>
@@ -29,30 +29,31 @@ std::string_view status_name(Outcome::Status status);
 
 using Planner = std::function<Result<Plan>(const Problem&, const PlannerOptions&)>;
 
-/// Plans a case, replays the plan by box algebra and, if the array is small enough, also element by
-/// element. If `scale_local` is not 0, prices are those of an array whose largest part on any
-/// device has that many bytes.
+/// Plans a case and replays the plan by box algebra. If the array is small enough, also replays it
+/// element by element. If `scale_local` is not 0, prices are those of a larger or smaller array:
+/// its largest part on any device has `scale_local` bytes.
 Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local,
                        const Planner& planner = make_plan);
 
 /// Checks a plan that exists already.
 Outcome check_plan(const Problem& problem, const Link& link, Plan plan);
 
-/// Prices the plan again for a run within a memory budget, see Link::window.
+/// Prices the plan again for a run in which at most `window` bytes are on their way into a device
+/// at once, see Link::window.
 void set_window(const Problem& problem, Bytes window, Outcome& outcome);
 
 /// The elements received by the busiest device of each step, summed over the steps.
 std::int64_t received(const Plan& plan);
 
-/// Writes an object with id, status, reason, itemsize, recv_max, peak, time_us (the last three with
-/// their bounds and the gaps to them), and steps.
+/// Writes an object with id, status, reason, itemsize, recv_max, peak, time_us, and steps. For
+/// recv_max, peak and time_us, the object also has a lower bound and the gap to it.
 void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome);
-/// The load of arrays that move at the same time on shared devices: joint_loads() of all outcomes
-/// that are ok.
+/// The load of arrays that move at the same time on shared devices: the sum of joint_loads() over
+/// all outcomes that are ok.
 struct JointSummary {
   std::int64_t arrays = 0;
   Bytes sent_total = 0, sent_max = 0, received_max = 0;
-  Bytes sent_mean = 0;   ///< mean over the devices that send anything
+  Bytes sent_mean = 0;   ///< the mean over devices that send anything
   Bytes sent_apart = 0;  ///< sent_max if senders were chosen for each array separately
 };
 JointSummary summarize_jointly(const std::vector<Case>& cases,
@@ -60,9 +61,10 @@ JointSummary summarize_jointly(const std::vector<Case>& cases,
 /// Writes an object with the fields of JointSummary.
 void write_joint_summary(JsonWriter& json, const JointSummary& together);
 
-/// One line of a file that --plans writes (docs/formats/reshard.md): id, and rounds of
-/// [from, to, box], followed by "add" if the receiver reduces. If the target is partial, also
-/// `keeps`: the boxes of its summand that each device holds; the rest is the neutral element.
+/// One line of the file that --plans writes (docs/formats/reshard.md): the id, and rounds of [from,
+/// to, box]. If the receiver reduces the box, "add" follows the box. If the target is partial, the
+/// line also has `keeps`: the boxes of its summand that each device holds. All other elements of
+/// the summand are the neutral element.
 std::string plan_line(const Problem& problem, const Outcome& outcome);
 
 }  // namespace weft::reshard

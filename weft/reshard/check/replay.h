@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a plan without trusting the planner, by tracking which device holds which summands of
-// which elements after each round. There are two independent checks: by box algebra, for arrays of
-// any size, and element by element with numbers, for small arrays.
+// Checks a plan without trusting the planner. The checks track which device holds which summands of
+// which elements after each round. There are two independent checks. One uses box algebra, for
+// arrays of any size. The other uses numbers, element by element, for small arrays.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,18 @@
 
 namespace weft::reshard {
 
-/// The symbolic check. The array is divided into cells at every edge of every box, so that a cell
-/// moves as a whole, and each device has a set of summands of each cell. `last` is Plan::last(). An
-/// Error (kInfeasible) names the first fault: a device sends a box that it does not hold, a device
-/// adds to a box that it does not hold, a summand is added twice, or a part of the target is
-/// missing.
+/// The check by box algebra. The array is divided into cells at every edge of every box, so a cell
+/// always moves as a whole. For each device and cell, the check keeps a set of summands. `last` is
+/// Plan::last(). Returns an Error (kInfeasible) that names the first fault. There are these faults:
+///   * A device sends a box that it does not hold.
+///   * A device adds to a box that it does not hold.
+///   * A summand is added twice.
+///   * A part of the target is missing.
 Status replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last);
 
-/// The element-wise check. Summands are pseudo-random integers, transfers copy or add them, and the
-/// result is compared number by number. Time and memory are devices x elements; see small_enough().
+/// The check with numbers. Summands are pseudo-random integers. Transfers copy or add these
+/// numbers, and the result is compared number by number. Time and memory are devices x elements;
+/// see small_enough().
 Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, const Layout& last);
 constexpr std::int64_t kMostOracleNumbers = 1 << 22;
 /// Whether devices x elements is at most kMostOracleNumbers.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of groups of summands that devices (or teams) have of a cell. Most sets that occur are one
-// group, all groups, or neighbouring groups: these are stored as a run of numbers. Other sets are
-// stored as bits until they contain all groups.
+// For each device (or team), the set of groups of summands that it has of one cell. Most of these
+// sets are one group, all groups, or neighbouring groups. Such a set is stored as a run of numbers.
+// Any other set is stored as bits until it contains all groups.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ class SummandSets {
         sets_(holders),
         bits_(groups > 1 ? holders * words_ : 0) {}
 
-  /// Makes all sets empty, without touching them: a set of another cell counts as empty.
+  /// Makes all sets empty, without writing to them: each set remembers its cell, and a set of
+  /// another cell counts as empty.
   void start(std::size_t cell) { cell_ = cell; }
 
   bool empty(std::size_t holder) { return of(holder).count == 0; }
@@ -29,7 +30,7 @@ class SummandSets {
   struct Snapshot {
     std::uint32_t low = 0, count = 0;
     bool run = true;
-    std::size_t words = 0;  ///< where its bits begin, if it is not a run
+    std::size_t words = 0;  ///< where its bits begin in snapshot_bits_, if it is not a run
   };
   Snapshot snapshot(std::size_t holder) {
     const Set& set = of(holder);
@@ -115,7 +116,7 @@ class SummandSets {
     return true;
   }
 
-  /// Both set bits; false if one of them is set already.
+  /// Both functions set bits. They return false if one of these bits is already set.
   bool put(std::uint64_t* bits, std::uint32_t low, std::uint32_t count) const {
     for (std::uint32_t end = low + count; low < end;) {
       const std::uint32_t in_word = std::min(end - low, 64 - low % 64);
@@ -137,7 +138,7 @@ class SummandSets {
   std::uint32_t groups_;
   std::size_t words_, cell_ = ~std::size_t{0} - 1;
   std::vector<Set> sets_;
-  std::vector<std::uint64_t> bits_;  ///< by holder, for sets that are not runs
+  std::vector<std::uint64_t> bits_;  ///< indexed by holder, for sets that are not runs
   std::vector<std::uint64_t> snapshot_bits_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order matters: casts of the source happen while it is read, neutral elements have to be there
-// before anything is added to them, and complete sums are cast after the last message of their
-// turn.
+// The order matters. Casts of the source happen while it is read. Neutral elements must be in place
+// before anything is added to them. Complete sums are cast after the last message of their turn.
 #include "weft/reshard/execute/execute.h"
 
 #include <string>

@@ -11,14 +11,16 @@ struct Usage {
   Bytes staging_peak = 0;  ///< most bytes alive at once beside the sources and targets
 };
 
-/// An Error (kUsage) unless the source and target of every array have memory.
+/// Returns an Error (kUsage) if the source or target of an array has bytes but no memory.
 Status check_buffers(const Program& program, const Buffers& buffers);
 
-/// Runs the program on this device; all devices must run theirs at the same time. `buffers`: source
-/// and target of every array, in order; a buffer without bytes may be null. Staging comes from the
-/// transport. Checks that all devices run the same program, fills in neutral elements, and runs the
-/// rounds. After an Error the contents of the targets are undefined. The sources keep theirs, but
-/// in place the shared buffer is undefined too.
+/// Runs the program on this device. All devices must run their programs at the same time. `buffers`
+/// are the source and target of every array, in order; a buffer without bytes may be null. Staging
+/// comes from the transport. The run checks that all devices run the same program, fills in neutral
+/// elements, and runs the rounds.
+///
+/// After an Error the contents of the targets are undefined. The sources are unchanged, except in
+/// place: there the shared buffer is undefined.
 Result<Usage> execute(const Program& program, const Buffers& buffers, Transport& transport);
 
 }  // namespace weft::reshard::execute

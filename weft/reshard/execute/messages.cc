@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each turn is a loop without threads: start as many receives and sends as there are free slots of
-// staging, ask the wire which are done, unpack those and reuse their slots. A chunk that is
+// Each turn is a loop without threads. It starts as many receives and sends as there are free slots
+// of staging, asks the wire which are done, unpacks these, and reuses their slots. A chunk that is
 // contiguous in a buffer on both sides needs no slot.
 //
-// Why this cannot deadlock: both ends order messages alike (make_program()), and receives have
-// slots of their own. So the first unfinished message of each direction can always make progress.
+// This cannot deadlock: both ends order messages in the same way (make_program()), and receives and
+// sends have separate slots. So the first unfinished message of each direction can always make
+// progress.
 #include "weft/reshard/execute/messages.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport on top of a wire that carries contiguous bytes. Regions are packed into chunks that
-// stay in the cache, and unpacked as they arrive, while other chunks are in flight. Contiguous
-// regions are sent and received without packing.
+// A transport on top of a wire, which carries contiguous bytes (wire.h). Regions are packed into
+// chunks that stay in the cache. Chunks are unpacked as they arrive, while other chunks are in
+// flight. Contiguous regions are sent and received without packing.
 #pragma once
 
 #include <chrono>

@@ -13,8 +13,8 @@
 
 namespace weft::reshard::execute {
 
-/// Addresses of a program's buffers, by number. The memory is of the transport's kind: the host's,
-/// or the GPU's for NCCL.
+/// Addresses of a program's buffers, indexed by the number of the buffer. The transport determines
+/// the kind of memory: GPU memory for NCCL, otherwise the host's.
 using Buffers = std::vector<std::byte*>;
 
 /// One device's end of its connections to all others. Not thread-safe.
@@ -25,35 +25,38 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// Runs one turn. Returns when all that the device receives is in its buffers and all that it
-  /// sends may be overwritten. If a peer does not take part within the timeout, or runs another
-  /// program, the result is an Error (kPeerFailed) here and on every other device. After that the
-  /// transport answers every call with the same Error.
+  /// Runs one turn. Returns when everything that the device receives is in its buffers, and
+  /// everything that it sends may be overwritten. A peer may fail to take part within the timeout,
+  /// or may run another program. Then the result is an Error (kPeerFailed) on this and every other
+  /// device. After that, every call of the transport returns the same Error.
   virtual Status round(const Program& program, const Turn& turn, const Buffers& buffers) = 0;
 
-  /// Before the first round: fills all regions of program.neutral with the neutral element. An
-  /// Error (kUsage) if the transport cannot reduce elements of an array that may need it.
+  /// Runs before the first round. Fills all regions of program.neutral with the neutral element.
+  /// Returns an Error (kUsage) if the transport cannot reduce the elements of an array that may
+  /// need it.
   virtual Status fill_neutral(const Program& program, const Buffers& buffers);
-  /// After each round of a program in place: runs the turn's shuffles.
+  /// Runs after each round of a program in place: does the turn's shuffles.
   virtual Status shuffle(const Turn& turn, const Buffers& buffers);
-  /// After the last round: divides averages.
+  /// Runs after the last round: divides averages.
   virtual Status finish(const Program& program, const Buffers& buffers);
 
   /// Whether buffers are in the host's memory.
   virtual bool memory_of_host() const { return true; }
 
-  /// Memory for staging, of the transport's kind, aligned for elements of every type. It is counted
-  /// for take_peak().
+  /// Allocates memory for staging, of the transport's kind, aligned for elements of every type.
+  /// take_peak() counts it.
   Result<std::byte*> allocate(Bytes bytes);
   void release(std::byte* memory);
-  /// The most bytes allocated at once since the last call.
+  /// The most bytes that were allocated at the same time since the last call.
   Bytes take_peak();
 
  protected:
-  /// Counts `held` bytes, which the transport holds beside what was allocated, for the peak.
+  /// Counts `held` bytes for the peak. The transport holds these bytes in addition to the allocated
+  /// ones.
   void note_peak(Bytes held) { peak_ = std::max(peak_, live_ + held); }
 
-  /// Gets the memory itself; the host's unless overridden. nullptr: there is not enough.
+  /// Gets the memory itself. This is memory of the host unless a transport overrides the function.
+  /// Returns nullptr if there is not enough.
   virtual std::byte* take_memory(Bytes bytes);
   virtual void return_memory(std::byte* memory);
 

@@ -10,8 +10,9 @@
 
 namespace weft::reshard::execute {
 
-/// One device's end. Messages from one device to another arrive in the order in which they were
-/// started. Both ends know the length of each. After an Error only abort() may be called.
+/// One device's end of the connections to all other devices. Messages from one device to another
+/// arrive in the order in which they were started. Both ends know the length of each message. After
+/// an Error only abort() may be called.
 class Wire {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -23,21 +24,22 @@ class Wire {
   Wire& operator=(const Wire&) = delete;
   virtual ~Wire() = default;
 
-  /// Declares the program of the messages that follow. They match only messages of this program.
+  /// Declares the program to which the following messages belong. They match only messages of the
+  /// same program.
   virtual void enter(std::uint64_t fingerprint) = 0;
 
   /// Starts a message. Its bytes must not move or change until done() returns the ticket.
   virtual Status send(Device to, const std::byte* data, Bytes bytes, Ticket ticket) = 0;
   virtual Status receive(Device from, std::byte* data, Bytes bytes, Ticket ticket) = 0;
 
-  /// Tickets of messages that have completed since the last call. May return none, after it let
-  /// other threads have the core for a moment. An Error (kPeerFailed) if a peer has given up or is
-  /// found to run another program.
+  /// Returns the tickets of messages that have completed since the last call. There may be none;
+  /// then the call lets other threads use the core for a moment. Returns an Error (kPeerFailed) if
+  /// a peer has given up or runs another program.
   virtual Result<std::vector<Ticket>> done() = 0;
 
   /// Gives up all messages in flight and tells all peers why, without waiting for them. Returns
-  /// whether memory that was handed to it may still be read or written, so that the caller must
-  /// not free it.
+  /// whether the wire may still read or write memory that it was given. If so, the caller must not
+  /// free that memory.
   virtual bool abort(const Error& why) = 0;
 };
 

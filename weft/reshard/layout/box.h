@@ -12,7 +12,7 @@
 
 namespace weft::reshard {
 
-/// Half open: it contains `low` and not `high`. Empty if high <= low.
+/// An interval contains `low` but not `high`. It is empty if high <= low.
 struct Interval {
   std::int64_t low = 0, high = 0;
 
@@ -33,7 +33,8 @@ inline Interval intersect(const Interval& a, const Interval& b) {
 std::int64_t volume(std::span<const Interval> box);
 std::int64_t length(const Strips& strips);
 
-/// Makes strips of any intervals: sorts them, joins those that touch or overlap, drops empty ones.
+/// Turns any intervals into strips: sorts them, joins intervals that touch or overlap, and drops
+/// empty ones.
 Strips strips_of(Strips intervals);
 Strips intersect(const Strips& a, const Strips& b);
 /// length(intersect(a, b)), without building the intersection.

@@ -17,8 +17,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Most pieces into which the block edges of both ends may divide a block-cyclic array: more would
-/// take too long to replay.
+/// Most pieces into which the block edges of the two ends may divide a block-cyclic array: more
+/// would take too long to replay.
 constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
 /// The member of an object, or null if it is missing: then the caller's own check of the kind fails
@@ -29,8 +29,9 @@ const JsonValue& member(const JsonValue& value, std::string_view name) {
   return found ? *found : kNothing;
 }
 
-/// Puts the name of the field before the message of a kBadInput error: "src: mesh: ...". Other
-/// errors, such as a source that lacks elements, are sentences of their own and stay as they are.
+/// Puts the name of the field before the message of a kBadInput error: "src: mesh: ...". The
+/// message of any other error, such as a source that lacks elements, is a complete sentence and is
+/// not changed.
 template <class T>
 Result<T> inside(std::string_view field, Result<T> value) {
   if (value || value.error().code != ErrorCode::kBadInput) return value;
@@ -260,9 +261,9 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
 }
 
 /// Refuses tiny blocks before anything is built of them: blocks of one element would divide an
-/// array into as many pieces as it has elements. Edges of both ends coincide at every multiple of
-/// the least common multiple of their block sizes, so such an edge must not count twice. The count
-/// is an estimate in doubles, which cannot overflow.
+/// array into as many pieces as it has elements. Edges of the two ends coincide at every multiple
+/// of the least common multiple of their block sizes, so such an edge must not count twice. The
+/// count is an estimate in doubles, which cannot overflow.
 Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCyclic& to) {
   double pieces = 1;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -338,7 +339,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   if (!rule && (from.type || to.type)) {
     return bad_input("'split_rule' must be one of ceil_flat, ceil_nested, balanced");
   }
-  // The device list is the union of both ends; a mesh may name devices by any numbers.
+  // The device list is the union of the two ends; a mesh may name devices by any numbers.
   Problem problem;
   problem.shape = shape;
   for (const RaggedEnd* end : {&from, &to}) {

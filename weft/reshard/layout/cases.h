@@ -20,7 +20,8 @@ struct Case {
   Result<Problem> problem;
 };
 
-/// An Error only if the text is not a case file at all. `name` stands for the file in messages.
+/// Returns an Error only if the text is not a case file at all. `name` is the name of the file in
+/// error messages.
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name);
 Result<std::vector<Case>> read_cases(const std::string& path);
 

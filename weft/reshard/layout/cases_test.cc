@@ -64,8 +64,8 @@ TEST(Cases, RaggedRangesAreOfTheFlattenedArrayAndTheOtherEndMayBeAMesh) {
   EXPECT_EQ(target_item(problem), 2);
 }
 
-/// Elements are sent in the smaller of both types. Summands are sent in the type of the source, so
-/// that the sum is rounded only once.
+/// Elements are sent in the smaller of the two types. Summands are sent in the type of the source,
+/// so that the sum is rounded only once.
 TEST(Cases, ElementsAreSentInTheSmallerTypeUnlessTheyAreSummands) {
   const auto size = [](const char* dtypes, const char* partial) {
     const Case item =

@@ -13,9 +13,9 @@ namespace weft::reshard {
 /// Bytes of an element; 0 if the type is unknown.
 Bytes item_size(std::string_view dtype);
 
-/// A change of the element type during redistribution. Elements are sent in the smaller of both
-/// types. If the source has summands, they are sent in the type of the source instead, so that the
-/// sum is rounded only once.
+/// A change of the element type during redistribution. Elements are sent in the smaller of the two
+/// types. Summands are an exception: they are sent in the type of the source, so that the sum is
+/// rounded only once.
 struct Cast {
   std::string from, to;
   Bytes from_size = 0, to_size = 0;

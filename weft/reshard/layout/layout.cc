@@ -130,7 +130,7 @@ Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>
   Layout layout;
   layout.shape = shape;
   layout.grid = false;
-  std::vector<const Pieces*> regions;  // by part; null: the device has no part
+  std::vector<const Pieces*> regions;  // indexed by part; null: the device has no part
   for (const auto& list : parts) regions.push_back(list.empty() ? nullptr : &list.front());
   for (std::size_t device = 0; device < parts.size(); ++device) {
     for (std::size_t i = 1; i < parts[device].size(); ++i) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout says which device holds which elements of an array. Every notation for a distribution
-// (meshes, boxes, block-cyclic grids, flat ranges) is converted into this one form, and everything
-// else (bounds, exchanges, replay) works on it.
+// A layout says which device holds which elements of an array. There are several notations for
+// distributions: meshes, boxes, block-cyclic grids, flat ranges. All of them are converted into
+// layouts. Bounds, exchanges and replay work on layouts only.
 //
-// A part is a product of pieces, one piece per dimension: rows 0-3 of columns 8-15, for example. In
-// a block-cyclic layout a piece may be every fourth block of rows. Most devices hold one part.
-// Devices with equal parts hold copies. The distinct pieces of one dimension are its slots, and
-// parts refer to slots by number. So two layouts can be compared slot by slot, and there are fewer
-// slots than devices.
+// A part is a product of pieces, one piece per dimension. For example, rows 0-3 of columns 8-15 are
+// a part. In a block-cyclic layout, a piece may be every fourth block of rows. Most devices hold
+// one part. Devices with equal parts hold copies. The distinct pieces of one dimension are its
+// slots. Slots are numbered, and a part stores the number of its slot in each dimension. There are
+// fewer slots than devices, so comparing two layouts slot by slot is fast.
 //
-// Partial sums: the array is the sum (or other reduction) of several summands, which are arrays of
-// the same shape. A device holds, over its region, the reduction of one group of summands. A layout
-// that is not partial has one group, which contains all summands.
+// Partial sums: the array is the sum (or another reduction) of several summands, which are arrays
+// of the same shape. A group is a set of summands that are already added up. A device holds the sum
+// of one group over its part. A layout that is not partial has one group, which contains all
+// summands.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +30,21 @@ using Shape = std::vector<std::int64_t>;
 /// gave to each.
 using Device = std::int32_t;
 
-/// Index of a part in a layout. Part d is the first part of device d. If devices hold several
-/// parts, the other ones come after the first parts of all devices; see Layout::further.
+/// The index of a part in a layout. Part d is the first part of device d. If devices hold several
+/// parts, the other parts come after the first parts of all devices; see Layout::further.
 using Part = std::int32_t;
 
 /// How one dimension is distributed.
 struct Cut {
-  std::vector<Strips> slots;            ///< distinct pieces; disjoint in layouts of meshes
-  std::vector<std::int64_t> lengths;    ///< by slot
-  std::vector<std::int32_t> slot_of;    ///< by part
-  std::vector<std::int64_t> length_of;  ///< by part; empty if all slots have the same length
-  std::int64_t uniform_length = -1;     ///< the length of every slot; -1 if lengths differ
-  bool single = false;                  ///< no slot has more than one strip
-  /// If every slot is one strip that starts at a multiple of the longest slot's length: that
-  /// length. Then the slot of a position follows by division. 0 otherwise.
+  std::vector<Strips> slots;          ///< distinct pieces; disjoint in layouts of meshes
+  std::vector<std::int64_t> lengths;  ///< indexed by slot
+  std::vector<std::int32_t> slot_of;  ///< indexed by part
+  std::vector<std::int64_t>
+      length_of;                     ///< indexed by part; empty if all slots have the same length
+  std::int64_t uniform_length = -1;  ///< the length of every slot; -1 if lengths differ
+  bool single = false;               ///< no slot has more than one strip
+  /// If every slot is one strip that starts at a multiple of the longest slot's length, `tile` is
+  /// that length. Then dividing a position by `tile` gives its slot. Otherwise `tile` is 0.
   std::int64_t tile = 0;
 
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }
@@ -68,18 +70,19 @@ struct Layout {
 
   Shape shape;
   std::vector<std::shared_ptr<const Cut>> cuts;  ///< one per dimension; layouts may share them
-  std::vector<std::int32_t> group;               ///< by part; kAbsent: the device has no part
-  std::vector<Device> further;  ///< device of each part after the first part of every device
+  std::vector<std::int32_t> group;  ///< indexed by part; kAbsent: the device has no part
+  std::vector<Device> further;      ///< the devices of the parts that are not first parts
   std::vector<std::int32_t> group_of_summand = {0};
   std::int32_t groups = 1;
-  /// By device, only in partial layouts: the groups of the devices of one team add up to the array
-  /// over their region.
+  /// Only in partial layouts, indexed by device: the number of the device's team. The devices of
+  /// one team hold groups of summands over the same region, and these groups add up to the array
+  /// there.
   std::vector<std::int32_t> team;
-  /// Every combination of slots and groups is held by some device, as in meshes and block-cyclic
+  /// Whether some device holds every combination of slots and groups, as in meshes and block-cyclic
   /// layouts. Then counts are products over dimensions.
   bool grid = true;
-  /// The same within every node: each combination of the pieces and groups that occur in the node
-  /// is held by one of its devices. False also if that is not known.
+  /// Whether the same is true in every node: each combination of the pieces and groups that occur
+  /// in the node is held by one of its devices. False also if this is unknown.
   bool node_grid = false;
 
   Part parts() const { return static_cast<Part>(group.size()); }
@@ -88,7 +91,7 @@ struct Layout {
   bool partial() const { return groups > 1; }
   bool holds(Part part) const { return group[part] != kAbsent && elements(part) > 0; }
   std::int64_t elements(Part part) const;
-  /// The piece of each dimension.
+  /// The part as one piece per dimension.
   std::vector<Strips> region(Part part) const;
   /// Elements on the device that holds most, over all its parts.
   std::int64_t largest() const;
@@ -111,23 +114,24 @@ Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>
 /// The same for parts that are boxes.
 Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
 
-/// Elements [low, high) of a box in row-major order, as boxes: at most 2n - 1 in n dimensions.
-/// Ragged shards hold such ranges of the flattened array.
+/// Elements [low, high) of a box in row-major order, as boxes. In n dimensions there are at most 2n
+/// - 1 boxes. Each device of a ragged layout holds such a range of the flattened array.
 std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high);
 
-/// ScaLAPACK's distribution of a matrix: in each dimension, blocks go to the rows or columns of a
-/// grid of devices in turn.
+/// ScaLAPACK's distribution of a matrix. Devices form a grid. Blocks of rows go to the rows of the
+/// grid in turn, and blocks of columns go to its columns in turn.
 struct BlockCyclic {
   std::int64_t block[2] = {1, 1};
   std::int64_t grid[2] = {1, 1};
   std::int64_t source[2] = {0, 0};  ///< grid position that holds the first block
   bool row_major = true;            ///< order of devices in the grid
 };
-/// `devices` may be more than the grid has; the others hold nothing.
+/// The grid may have fewer positions than there are `devices`; the remaining devices hold nothing.
 Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device devices);
 
-/// Checks that a layout can be a source. An Error (kInfeasible) unless, for every summand, every
-/// element is in exactly one distinct region, which any number of devices may hold as copies.
+/// Checks that a layout can be a source: for every summand, each element is in exactly one distinct
+/// region. Any number of devices may hold copies of that region. Otherwise returns an Error
+/// (kInfeasible).
 Status check_source(const Layout& layout);
 
 }  // namespace weft::reshard

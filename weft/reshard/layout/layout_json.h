@@ -10,12 +10,14 @@ namespace weft::reshard {
 
 void write_layout(JsonWriter& json, const Layout& layout);
 
-/// Reads the layout of an array of `shape` on `devices` devices. An Error (kBadInput) if fields are
-/// missing or contradict each other, so every function accepts the layout that is returned.
+/// Reads the layout of an array of `shape` on `devices` devices. Returns an Error (kBadInput) if
+/// fields are missing or contradict each other. So every function accepts the layout that is
+/// returned.
 Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device devices);
 
 /// Reads a list of whole numbers from `low` to `high`, both included. `what` is the name of the
-/// field in messages. An Error (kBadInput) if `value` is missing or anything else.
+/// field in error messages. Returns an Error (kBadInput) if `value` is missing or is not such a
+/// list.
 Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const char* what,
                                                 std::int64_t low, std::int64_t high);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes a sequence of numbers into one, for hash tables and for comparisons between ranks. FNV-1a,
-// which mixes in a 64-bit number at a time instead of a byte.
+// Hashes a sequence of numbers into one number, for hash tables and for comparisons between ranks.
+// The method is FNV-1a, but each step mixes in a 64-bit number instead of a byte.
 #pragma once
 
 #include <cstdint>

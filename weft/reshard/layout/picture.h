@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drawing of which device holds which part of the array, before and after.
+// Draws which device holds which part of the array, before and after the redistribution.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace weft::reshard {
 
-/// An SVG document with two panels. Each shows the array along the two dimensions that are cut into
-/// most pieces. Each piece is labelled with the devices that hold some of it, at most six.
+/// Returns an SVG document with two panels, one for the source and one for the target. Each panel
+/// shows the two dimensions of the array that are cut into most pieces. Each piece is labelled with
+/// at most six of the devices that hold some of it.
 std::string picture(const Problem& problem);
 
 }  // namespace weft::reshard

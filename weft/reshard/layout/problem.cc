@@ -103,7 +103,8 @@ Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& fro
                         problem.devices.end());
   WEFT_ASSIGN(problem.source, layout_of(shape, from, rule, problem.devices));
   WEFT_ASSIGN(problem.target, layout_of(shape, to, rule, problem.devices));
-  // The target is the sum of all groups of the source: every summand goes into its only group.
+  // Every summand goes into the only group of the target, because the target is the sum of all
+  // groups of the source.
   if (!problem.target.partial()) {
     problem.target.group_of_summand.assign(problem.source.groups, 0);
   }

@@ -21,27 +21,28 @@ struct Problem {
   std::optional<Cast> cast;  ///< set if source and target have different element types
   Shape shape;
   std::vector<std::int64_t> devices;  ///< the user's numbers, sorted; a Device is an index into it
-  std::vector<std::int32_t> node_of;  ///< by device; empty if nodes do not matter
+  std::vector<std::int32_t> node_of;  ///< indexed by device; empty if nodes do not matter
   Layout source;
-  /// If the target is partial, `target.group` only says which devices hold different summands.
-  /// The planner chooses which summand each of them gets, as long as each team adds up to the
-  /// array.
+  /// If the target is partial, the numbers in `target.group` only say which devices hold different
+  /// summands. The planner chooses the summand of each device. It must make the summands of each
+  /// team add up to the array.
   Layout target;
-  /// Set for ends that were given over a mesh. A planner searches over axes only if both are set.
+  /// The shardings of source and target. An end that was not given over a mesh has none. A planner
+  /// searches over axes only if both ends have one.
   std::optional<Sharding> source_type, target_type;
-  std::string reduction;  ///< of the summands: "sum", "min", ...; empty if neither end is partial
+  std::string reduction;  ///< how summands are combined: "sum", "min", ...; empty without summands
 };
 
-/// One end of a problem as a caller describes it: a sharding over a mesh, or else the parts of each
-/// device, by the user's device numbers.
+/// One end of a problem as a caller describes it: either a sharding over a mesh, or the parts of
+/// each device. The keys of `parts` are the user's device numbers.
 struct End {
   std::optional<Sharding> type;
   std::map<std::int64_t, std::vector<Pieces>> parts;
 };
 
-/// Fills shape, devices, source and target. `others` are devices without a part of this array; they
-/// have parts of arrays that are moved together with it. An Error (kBadInput) if an end does not
-/// fit the shape.
+/// Makes a problem with shape, devices, source and target. `others` lists additional devices that
+/// hold nothing of this array; they hold parts of arrays that move together with it. Returns an
+/// Error (kBadInput) if an end does not fit the shape.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& from, const End& to,
                              SplitRule rule, const std::vector<std::int64_t>& others = {});
 
@@ -49,8 +50,8 @@ Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& fro
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule);
 
-/// Sets item_size, dtype and, if both types differ, cast. An Error if the cast or the reduction is
-/// not possible with these types.
+/// Sets item_size and dtype. If the two types differ, sets cast as well. Returns an Error if the
+/// cast or the reduction is impossible with these types.
 Status set_types(Problem& problem, const std::string& from, const std::string& to);
 /// Bytes of an element of the source, and of the target.
 inline Bytes source_item(const Problem& problem) {
@@ -60,8 +61,8 @@ inline Bytes target_item(const Problem& problem) {
   return problem.cast ? problem.cast->to_size : problem.item_size;
 }
 
-/// Sets node_of: the device with the user's number n is on node n / size. A node has fewer devices
-/// if the problem does not use all of its numbers.
+/// Sets node_of: the device with the user's number n is on node n / size. If the problem does not
+/// use some of a node's device numbers, that node has fewer devices.
 void set_nodes(Problem& problem, std::int64_t size);
 /// The number of nodes, and the devices of the smallest and of the largest node.
 struct NodeSizes {

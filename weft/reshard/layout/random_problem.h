@@ -12,9 +12,9 @@
 namespace weft::reshard {
 
 struct RandomShape {
-  bool even = false;        ///< every dimension is divisible by the sizes of both meshes
+  bool even = false;        ///< every dimension is divisible by the sizes of the two meshes
   bool partial = false;     ///< some axes may hold summands
-  bool other_mesh = false;  ///< the target has a mesh of its own
+  bool other_mesh = false;  ///< source and target have different meshes
 };
 
 /// Assigns the axes of the mesh to dimensions at random, in random order, each at most once.

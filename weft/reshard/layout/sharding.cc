@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything works on digits of positions: an axis is the digit at its stride, a sub-axis is a
-// digit within that digit, and a device's part follows from its digits of the axes that cut a
+// This file works with digits of positions. An axis is the digit at its stride. A sub-axis is a
+// digit within that digit. The part of a device follows from its digits of the axes that cut a
 // dimension.
 #include "weft/reshard/layout/sharding.h"
 

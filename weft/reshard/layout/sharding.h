@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings as users write them: an array over a mesh with named axes. Each dimension names the
-// axes that cut it, most significant first. Along an axis that no dimension names, devices hold
+// Shardings as users write them: an array over a mesh with named axes. Each dimension lists the
+// axes that cut it, most significant first. Along an axis that no dimension lists, devices hold
 // copies. Along a partial axis, devices hold summands.
 //
-// Which part a device holds follows from the digits of its position: the row-major position in the
-// mesh is a number in mixed radix, one digit per axis, and a sub-axis is some of the prime digits
-// of an axis.
+// The part that a device holds follows from its position in the mesh. The position, counted in
+// row-major order, is a number in mixed radix with one digit per axis. A sub-axis consists of some
+// of the prime digits of an axis.
 #pragma once
 
 #include <string>
@@ -29,19 +29,21 @@ struct Axis {
 struct Mesh {
   static constexpr std::int64_t kMostDevices = 1 << 20;
 
-  std::vector<Axis> axes;             ///< most significant first
-  std::vector<std::int64_t> devices;  ///< by position: the user's number of the device there
+  std::vector<Axis> axes;  ///< most significant first
+  std::vector<std::int64_t>
+      devices;  ///< indexed by position: the user's number of the device there
 
   std::int64_t size() const { return static_cast<std::int64_t>(devices.size()); }
-  /// The axis "x", or the sub-axis "x:(2)4": x is divided into 2 parts, each of these into 4, and
-  /// the sub-axis says which of the 4. An Error (kBadInput) if the mesh has no such axis, or if its
-  /// size is not divisible like that.
+  /// Returns the axis "x", or the sub-axis "x:(2)4". For that sub-axis, x is divided into 2 parts,
+  /// and each of these into 4 parts; the sub-axis says which of the 4. Returns an Error (kBadInput)
+  /// if the mesh has no such axis, or if the size of the axis cannot be divided like that.
   Result<Axis> axis(std::string_view text) const;
 };
 
-/// A mesh from (name, size) of each axis, most significant first. `devices` are in row-major order;
-/// empty stands for 0, 1, 2, ... An Error (kBadInput) for duplicate axes or devices, for a size
-/// below 1, and if there are not as many devices as positions.
+/// Makes a mesh. `sizes` has the name and size of each axis, most significant first. `devices` are
+/// in row-major order; empty stands for 0, 1, 2, ... Returns an Error (kBadInput) for duplicate
+/// axes or devices, for a size below 1, and if the number of devices differs from the number of
+/// positions.
 Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& sizes,
                        std::vector<std::int64_t> devices);
 
@@ -51,11 +53,12 @@ struct Sharding {
   std::vector<Axis> partial;            ///< axes along which devices hold summands
 };
 
-/// An Error if two of the used axes overlap, or if the sharding does not have `dims` dimensions.
+/// Returns an Error if two of the used axes overlap, or if the sharding has another number of
+/// dimensions than `dims`.
 Status check_sharding(const Sharding& sharding, std::size_t dims);
 
-/// The layout of a sharding that passed check_sharding(). `devices` is the Device at each position
-/// of the mesh; `device_count` is the number of devices of the problem.
+/// The layout of a sharding that passed check_sharding(). `devices[i]` is the Device at position i
+/// of the mesh. `device_count` is the number of devices of the problem.
 Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
                  const std::vector<Device>& devices, Device device_count);
 

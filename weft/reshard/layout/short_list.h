@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small vector: a list that stores its first few items in the object itself. Strips of a
-// dimension, sides of a box, and dimensions of a type mostly number one to four, and a search
+// A list that stores its first few items in the object itself, and further items on the heap. Most
+// lists of strips, of sides of a box, or of dimensions of a type have one to four items. A search
 // creates and destroys thousands of such lists, so heap allocations would dominate its time.
 #pragma once
 
@@ -15,8 +15,9 @@
 
 namespace weft::reshard {
 
-/// The part of std::vector<T> that this project needs. Up to `InlineCount` items are stored inline;
-/// more are on the heap. T must be trivially copyable, so items can be moved by copying bytes.
+/// The part of std::vector<T> that this project needs. Up to `InlineCount` items are stored in the
+/// object. A longer list is on the heap. T must be trivially copyable, because items are moved by
+/// copying their bytes.
 template <class T, std::uint32_t InlineCount>
 class ShortList {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a dimension is cut into parts by the digits of a device's position. Frameworks agree if the
-// size is divisible, and use different rules if it is not.
+// How the digits of a device's position cut a dimension into parts. If the size of the dimension is
+// divisible, all frameworks cut it in the same way. If it is not, each framework has its own rule.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,13 @@
 namespace weft::reshard {
 
 enum class SplitRule {
-  kCeilFlat,    ///< XLA, Shardy, JAX: chunks of ceil(n / product of radices), by the combined index
-  kCeilNested,  ///< PyTorch DTensor: chunks of ceil(n / radix), one radix after the other
-  kBalanced,    ///< OneFlow: one radix after the other, the first n mod radix parts get one more
+  kCeilFlat,    ///< XLA, Shardy, JAX: cuts once, into chunks of ceil(n / product of radices)
+  kCeilNested,  ///< PyTorch DTensor: cuts once per digit, into chunks of ceil(n / radix)
+  kBalanced,    ///< OneFlow: cuts once per digit; the first n mod radix parts get one element more
 };
 
-/// From "ceil_flat" and so on, as case files spell them; nullopt for other names.
+/// The rule with this name, as case files spell it: "ceil_flat", "ceil_nested", "balanced". nullopt
+/// for other names.
 std::optional<SplitRule> split_rule(std::string_view name);
 
 /// A digit of a device's position. Lists of digits are most significant first.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses meshes, shapes and shardings as users type them on the command line. Errors are kUsage, or
-// kBadInput from the mesh itself.
+// kBadInput if make_mesh() or Mesh::axis() refuses the mesh.
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pieces() works shard by shard. A shard is a distinct part of the old layout together with all
 // devices that hold it.
-//   1. For every part of the new layout, look up the shards that overlap it: for each dimension,
-//   the
-//      slots that overlap, and then every combination of them. Each shard records the receiver.
+//   1. Find the shards that overlap each part of the new layout: for each dimension, find the slots
+//      that overlap, and then look up every combination of these slots. Record the receiver in each
+//      shard that is found.
 //   2. For every shard, distribute its receivers over its holders.
 //   3. Sort by parts.
 // pieces_of() does the same, but only for the shards that the device holds or needs. To choose the
@@ -23,8 +23,8 @@
 namespace weft::reshard {
 namespace {
 
-/// By group of `to`: the groups of `from` that are merged into it, sorted for binary search, since
-/// there may be as many groups as devices.
+/// Indexed by group of `to`: the groups of `from` that are merged into it, sorted for binary
+/// search, since there may be as many groups as devices.
 std::vector<std::vector<std::int32_t>> source_groups_of(const Layout& from, const Layout& to) {
   std::vector<std::vector<std::int32_t>> groups(to.groups);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
@@ -41,7 +41,7 @@ bool contains(const std::vector<std::int32_t>& sorted, std::int32_t item) {
   return std::binary_search(sorted.begin(), sorted.end(), item);
 }
 
-/// By device: all its parts. Needed only if some device has several.
+/// Indexed by device: all its parts. Needed only if some device has several.
 std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   std::vector<std::vector<Part>> parts(layout.devices());
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -50,7 +50,7 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-/// By dimension: OverlapCache::overlapping_slots().
+/// Indexed by dimension: OverlapCache::overlapping_slots().
 using OverlappingSlots = std::vector<const OverlapCache::Slots*>;
 
 OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, OverlapCache& overlaps) {
@@ -84,10 +84,11 @@ void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part 
   }
 }
 
-/// Assigns the receivers of a shard to its holders, preferring holders on the receiver's node.
-/// Largest piece first, each to the holder with the least to send (longest-processing-time-first
-/// scheduling). With one part per device, everything a device sends comes from one shard, so
-/// balancing each shard balances all devices.
+/// Assigns the receivers of a shard to its holders. Receivers are assigned in order of size, the
+/// largest piece first. Each receiver gets the holder that has the least to send
+/// (longest-processing-time-first scheduling). Holders on the receiver's node are preferred. With
+/// one part per device, everything a device sends comes from one shard. So balancing each shard
+/// balances all devices.
 std::vector<Device> senders(const Shard& shard, const Layout& to,
                             const std::vector<std::int32_t>& node_of) {
   if (shard.holders.size() == 1)

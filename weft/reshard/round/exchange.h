@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exchange is one round that takes all devices from one layout to the next; each device receives
-// exactly the elements that it lacks. All-gather, all-to-all, permute, reduce-scatter and direct
-// all-to-all-v are all exchanges; only the two layouts differ. So plans need no other operation.
+// An exchange is one round that takes all devices from one layout to the next. Each device receives
+// exactly the elements that it lacks. All-gather, all-to-all, permute, reduce-scatter and
+// all-to-all-v are all exchanges; only their two layouts differ. So plans need no other operation.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@
 
 namespace weft::reshard {
 
-/// What one device sends to another from one part of the old layout for one part of the new layout:
-/// all elements that are in both parts.
+/// The elements that one device sends to another because they are in a part of its old layout and
+/// in a part of the receiver's new layout.
 struct Piece {
   Device from = 0, to = 0;
   Part from_part = 0;  ///< in the old layout: the first part with the sender's region and group
@@ -23,26 +23,27 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-/// Whether an exchange can lead from one layout to the other: it can merge groups of summands but
-/// never split one.
+/// Whether an exchange can lead from one layout to the other. An exchange can merge groups of
+/// summands but cannot split a group.
 bool exchangeable(const Layout& from, const Layout& to);
 
-/// By device: elements of its parts of `to` that it holds already. If its group of summands is one
-/// of several to be added up, elements of that group count.
+/// Indexed by device: how many elements of its parts of `to` the device already holds. If `to`
+/// merges the device's group of summands with other groups, the elements of its own group count.
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
-/// By device: elements that it receives in exchange(from, to).
+/// Indexed by device: how many elements it receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 
-/// The transfers of one round. A device keeps the elements that it holds. Any other piece comes
-/// from one of the devices that hold a copy, if possible from one of the receiver's node, and the
-/// load is balanced over the copies. If summands are reduced, one group is stored (the receiver's
-/// own, if it has one) and the others are added. Sorted by receiver, then sender.
+/// The transfers of one round. A device keeps the elements that it already holds. Any other piece
+/// comes from a device that holds a copy, preferably from one on the receiver's node. The sending
+/// is balanced over these devices. If summands are reduced, one group is stored and the others are
+/// added to it. The stored group is the receiver's own, if it has one. Transfers are sorted by
+/// receiver, then by sender.
 Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
 /// The same transfers as pieces, sorted by to_part, then from_part.
 std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps);
-/// Only the pieces that `self` sends or receives, without computing all others. Every device that
-/// calls it chooses the same senders as pieces() does.
+/// Only the pieces that `self` sends or receives, without computing the others. The senders are the
+/// same as in pieces(), so all devices agree on them.
 std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
                              OverlapCache& overlaps);
 

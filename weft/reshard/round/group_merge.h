@@ -10,8 +10,10 @@
 namespace weft::reshard {
 
 struct GroupMerge {
-  std::vector<std::int32_t> merged_group;  ///< by group of `from`: the group of `to` it goes into
-  std::vector<std::int64_t> merged_count;  ///< by group of `to`: groups of `from` that it merges
+  std::vector<std::int32_t>
+      merged_group;  ///< indexed by group of `from`: the group of `to` that contains it
+  std::vector<std::int64_t>
+      merged_count;  ///< indexed by group of `to`: how many groups of `from` it merges
 
   GroupMerge(const Layout& from, const Layout& to)
       : merged_group(from.groups, Layout::kAbsent), merged_count(to.groups, 0) {

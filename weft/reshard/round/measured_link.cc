@@ -8,8 +8,8 @@ namespace {
 
 using graph::CollectiveKind;
 
-/// The table of that kind with most ranks; of send_recv only tables of two ranks. nullptr if there
-/// is none.
+/// The table of that kind of collective with the most ranks. For send_recv, only tables of two
+/// ranks count. nullptr if there is none.
 const cost::LinkTable* pick(const std::vector<cost::LinkTable>& tables, CollectiveKind kind) {
   const cost::LinkTable* found = nullptr;
   const bool pair = kind == CollectiveKind::kSendRecv;

@@ -9,9 +9,10 @@
 
 namespace weft::reshard {
 
-/// The cost of a step is the time of the smallest measured transfer; the bandwidth is the highest
-/// that was measured. Uses the all-to-all with most ranks, since most rounds are like one. Without
-/// any, uses messages between two ranks. An Error (kUsage) if the tables have neither.
+/// Makes a Link from measured tables. The cost of a step is the time of the smallest measured
+/// transfer. The bandwidth is the highest measured bandwidth. Uses the table of all-to-alls with
+/// the most ranks, because most rounds resemble an all-to-all. If there is none, uses the table of
+/// messages between two ranks. Returns an Error (kUsage) if both are missing.
 Result<Link> link_of(const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::reshard

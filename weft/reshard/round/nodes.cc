@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both functions need, per node, how much of some wanted region the node's devices hold together.
-// If the devices of a node hold every combination of the pieces and groups that occur in the node
-// (the node is a grid), the union of what they hold is the product of the unions per dimension, so
-// counts are products of numbers from OverlapCache. This is so if a node is a whole digit of the
-// mesh. Other nodes, such as nodes of 3 devices on a mesh of 64, are counted device by device.
+// Both functions need, for each node, how much of some region the devices of the node hold
+// together. A node is a grid if its devices hold every combination of the pieces and groups that
+// occur in it. This is so if the devices of a node differ in whole digits of the mesh. Then the
+// union of what they hold is the product of the unions per dimension, and counts are products of
+// numbers from OverlapCache. Other nodes, such as nodes of 3 devices on a mesh of 64, are counted
+// device by device.
 #include "weft/reshard/round/nodes.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace weft::reshard {
 namespace {
 
-/// By node: one device for each distinct part that the node's devices hold.
+/// Indexed by node: one device for each distinct part that the node's devices hold.
 class Holders {
  public:
   Holders(const Layout& layout, const OverlapCache& overlaps) {
@@ -51,7 +52,7 @@ class Holders {
     return number;
   }
 
-  std::vector<std::size_t> first_;  ///< by node: where its devices begin in list_
+  std::vector<std::size_t> first_;  ///< indexed by node: where its devices begin in list_
   std::vector<Device> list_;
 };
 
@@ -59,7 +60,7 @@ class Holders {
 /// in each node, and compares their product with the number of distinct parts there.
 bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache& overlaps) {
   std::vector<std::size_t> combinations(overlaps.nodes(), 1);
-  std::vector<std::int32_t> seen_in;  // by slot or group: the last node that held it
+  std::vector<std::int32_t> seen_in;  // indexed by slot or group: the last node that held it
   const auto count = [&](std::size_t numbers, const auto& number_of) {
     seen_in.assign(numbers, -1);
     for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
@@ -86,9 +87,9 @@ bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache&
   return !layout.cuts.empty();
 }
 
-/// By node: how many groups of `from` its devices hold for each group of `to`. nullopt if that
-/// number differs between groups of `to`, or if a device's group does not go into the group that
-/// the device has in `to`: then counts are not products.
+/// Indexed by node: how many groups of `from` its devices hold for each group of `to`. nullopt if
+/// that number differs between groups of `to`, or if a device's group does not go into the group
+/// that the device has in `to`: then counts are not products.
 std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& from,
                                                                 const Layout& to,
                                                                 const GroupMerge& merge,
@@ -114,8 +115,9 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
   return counts;
 }
 
-/// By device: the elements that it wants in `to`, and how many of them some device of its node
-/// holds, for each group of summands. For nodes that are grids; both are products over dimensions.
+/// Indexed by device: the elements that it wants in `to`, and how many of them some device of its
+/// node holds, for each group of summands. For nodes that are grids; both are products over
+/// dimensions.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };
@@ -147,8 +149,9 @@ std::int64_t inflow_without_summands(const Layout& from, const Layout& to, Overl
   return most;
 }
 
-/// node_inflow_max() if nodes are grids. A device wants every group that is merged into its own
-/// group of `to`; its node supplies `groups` of them, see merged_groups_per_node().
+/// node_inflow_max() for nodes that are grids. A device wants every group that is merged into its
+/// own group of `to`. `groups` says how many of these groups its node supplies, see
+/// merged_groups_per_node().
 std::int64_t inflow_of_grids(const Layout& from, const Layout& to, const GroupMerge& merge,
                              const std::vector<std::int64_t>& groups, OverlapCache& overlaps) {
   const auto [near, wanted] = node_demand(from, to, overlaps);
@@ -207,8 +210,8 @@ std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache
   return most;
 }
 
-/// node_deficit_max() for any nodes. The devices of a node cover an element only as far as they
-/// hold every group of it, so the group that covers least decides.
+/// node_deficit_max() for any nodes. A node has an element only if its devices hold every group of
+/// this element. So the group of which they hold the fewest elements decides.
 std::int64_t deficit_by_holders(const Layout& from, const Layout& to, const Holders& have,
                                 const Holders& want, const OverlapCache& overlaps) {
   std::int64_t most = 0;

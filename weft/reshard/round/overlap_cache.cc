@@ -2,7 +2,8 @@
 // Cuts are compared in the cheapest way that their slots allow. If every slot is one strip, the
 // overlap of a device's own pieces is one intersection, and the number of overlapping slots follows
 // by division (equal tiles) or binary search. Block-cyclic and strided cuts have many strips per
-// slot and are swept strip by strip. All results are remembered under the addresses of both cuts.
+// slot and are swept strip by strip. All results are remembered under the addresses of the two
+// cuts.
 #include "weft/reshard/round/overlap_cache.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ const OverlapCache::NodeSlots& OverlapCache::node_slots(const CutPtr& cut) {
       seen_in_[slot] = node;
       known.slots.push_back(slot);
       known.held[node] += cut->lengths[slot];
-      // Mostly a strip starts where the one before it ends; joining those keeps the list short.
+      // Most strips start where the strip before ends. Joining such strips keeps the list short.
       for (const Interval& strip : cut->slots[slot]) {
         if (!together.empty() && together.back().high == strip.low) {
           together.back().high = strip.high;

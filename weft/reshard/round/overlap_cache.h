@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers how the cuts of two layouts overlap. A search prices thousands of rounds whose layouts
-// share most of their cuts, so each pair of cuts is compared once.
+// Remembers how the cuts of two layouts overlap. A search prices thousands of rounds, and the
+// layouts of these rounds share most of their cuts. So each pair of cuts is compared only once.
 #pragma once
 
 #include <array>
@@ -17,26 +17,28 @@ namespace weft::reshard {
 
 /// The overlap of two cuts of one dimension. All lengths count elements of that dimension.
 struct Overlap {
-  /// By part of `to`: the length that this part's piece and the same device's piece of `from`
-  /// share.
+  /// Indexed by part of `to`: the length that is both in this part's piece and in the piece of the
+  /// same device in `from`.
   std::vector<std::int64_t> common;
-  /// The number of slots of `from` that each slot of `to` overlaps; -1 if that number differs.
+  /// How many slots of `from` a slot of `to` overlaps, if this number is the same for all slots of
+  /// `to`; -1 otherwise.
   std::int64_t uniform_count = -1;
-  /// By part of `to`: that number, if it differs; empty otherwise.
+  /// Indexed by part of `to`: how many slots of `from` its slot overlaps. Empty if uniform_count is
+  /// not -1.
   std::vector<std::int64_t> count_of;
 };
 
-/// The overlap of two cuts with what the devices of a node hold together. The slots of each cut
-/// must be disjoint.
+/// How a cut overlaps with the parts that the devices of one node hold together in another cut. The
+/// slots of each cut must be disjoint.
 struct NodeOverlap {
-  /// By part of `to`: the length of its piece that some device of its node holds in `from`.
+  /// Indexed by part of `to`: the length of its piece that some device of its node holds in `from`.
   std::vector<std::int64_t> near;
-  /// By node: the length that its devices hold in `from` and also in `to`.
+  /// Indexed by node: the length that its devices hold in `from` and also in `to`.
   std::vector<std::int64_t> both;
 };
 
-/// The nodes of devices, and the overlaps of all pairs of cuts that were asked for. Keeps the cuts
-/// alive. One object is for one thread.
+/// The nodes of devices, and the overlaps of all pairs of cuts that callers have asked for. Keeps
+/// these cuts alive. One object must be used by only one thread.
 class OverlapCache {
  public:
   /// `node_of`: by device; empty if nodes do not matter.
@@ -56,11 +58,11 @@ class OverlapCache {
   const Overlap& overlap(const CutPtr& from, const CutPtr& to);
   /// The same for nodes; requires node_of().
   const NodeOverlap& overlap_in_nodes(const CutPtr& from, const CutPtr& to);
-  /// By node: the length that its devices hold together in `cut`.
+  /// Indexed by node: the length that its devices hold together in `cut`.
   const std::vector<std::int64_t>& held_in_nodes(const CutPtr& cut) { return node_slots(cut).held; }
 
-  /// Scratch memory with one number per device, for a caller that prices one round. Kept here so
-  /// that a search does not allocate it for every round.
+  /// Scratch memory with one number per device, for a caller that prices one round. It is kept here
+  /// so that a search does not allocate it for every round.
   using Scratch = std::array<std::vector<std::int64_t>, 3>;
   Scratch& scratch() { return scratch_; }
 
@@ -73,8 +75,8 @@ class OverlapCache {
     };
     CutPtr cut;  ///< kept alive, so that its address stays a valid key of the cache
     std::vector<Piece> list;
-    /// By piece: the largest end of this and all earlier pieces. Ends alone are not sorted, because
-    /// slots may overlap in layouts of free boxes.
+    /// Indexed by piece: the largest end of this and all earlier pieces. The ends themselves may be
+    /// unsorted, because slots may overlap in layouts of arbitrary boxes.
     std::vector<std::int64_t> reach;
   };
   struct Pair {
@@ -101,9 +103,9 @@ class OverlapCache {
   struct NodeSlots {
     CutPtr cut;                       ///< kept alive, see Pieces
     std::vector<std::int32_t> slots;  ///< of all nodes, in order of nodes; empty slots left out
-    std::vector<std::int32_t> first;  ///< by node: where its slots begin in `slots`
-    std::vector<Strips> together;     ///< by node: the union of its slots
-    std::vector<std::int64_t> held;   ///< by node: the length of that union
+    std::vector<std::int32_t> first;  ///< indexed by node: where its slots begin in `slots`
+    std::vector<Strips> together;     ///< indexed by node: the union of its slots
+    std::vector<std::int64_t> held;   ///< indexed by node: the length of that union
     std::span<const std::int32_t> of(std::int32_t node) const {
       return {slots.data() + first[node], slots.data() + first[node + 1]};
     }
@@ -111,10 +113,12 @@ class OverlapCache {
   const NodeSlots& node_slots(const CutPtr& cut);
 
   std::vector<std::int32_t> node_of_;
-  std::vector<std::int32_t> first_of_node_;  ///< by node: where its devices begin in by_node_
-  std::vector<Device> by_node_;              ///< devices, sorted by node
+  std::vector<std::int32_t>
+      first_of_node_;            ///< indexed by node: where its devices begin in by_node_
+  std::vector<Device> by_node_;  ///< devices, sorted by node
   std::unordered_map<const Cut*, NodeSlots> node_slots_;
-  std::unordered_map<Pair, NodeOverlap, PairHash> node_overlaps_;  ///< node_slots_ keep the cuts
+  std::unordered_map<Pair, NodeOverlap, PairHash>
+      node_overlaps_;  ///< node_slots_ keeps the cuts alive
   std::unordered_map<const Cut*, Pieces> pieces_;
   std::unordered_map<Pair, Slots, PairHash> slots_;
   struct KnownOverlap {
@@ -123,15 +127,16 @@ class OverlapCache {
   };
   std::unordered_map<Pair, KnownOverlap, PairHash> overlaps_;
   Scratch scratch_;
-  /// Length that the current slot of `to` shares with each slot of `from`. An entry with another
-  /// `slot` is from an earlier slot and counts as 0, so nothing has to be cleared between slots.
+  /// The length that the current slot of `to` shares with each slot of `from`. An entry whose
+  /// `slot` is not the current slot is left from an earlier slot and counts as 0. So nothing has to
+  /// be cleared between slots.
   struct Shared {
     std::int32_t slot = -1;
     std::int64_t length = 0;
   };
   std::vector<Shared> shared_;
-  std::vector<std::int64_t> counts_;         ///< by slot of `to`: slots of `from` that it overlaps
-  std::vector<std::int32_t> seen_in_;        ///< by slot: the last node that held it
+  std::vector<std::int64_t> counts_;  ///< indexed by slot of `to`: slots of `from` that it overlaps
+  std::vector<std::int32_t> seen_in_;        ///< indexed by slot: the last node that held it
   std::vector<std::int32_t> first_, order_;  ///< parts sorted by slot, and where each slot begins
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price of a round: a fixed time to start it, a time per message, and bytes over bandwidth.
+// The price of a round: a fixed time to start it, a time per message, and the bytes divided by the
+// bandwidth.
 #pragma once
 
 #include <string_view>
@@ -15,20 +16,20 @@ namespace weft::reshard {
 using Picos = std::int64_t;
 
 struct Link {
-  Picos step = 10'000'000;  ///< to start a round in which anything moves
-  Picos message = 0;        ///< per message; a device receives its messages one after the other
+  Picos step = 10'000'000;  ///< time to start a round in which anything moves
+  Picos message = 0;        ///< time per message; a device receives messages one after the other
   std::int64_t bandwidth = 25'000'000'000;  ///< bytes per second into a device
 
   /// Bytes per second into a node from other nodes; 0: no limit. All devices of a node share it.
   std::int64_t node_bandwidth = 0;
 
-  /// Bytes that may be on their way into a device at once, in messages of at most half as many. A
-  /// round in which a device receives more is run as several rounds, and each of them costs a step.
-  /// 0: no limit.
+  /// The most bytes that may be on their way into a device at once. Messages have at most half as
+  /// many bytes. If a device receives more bytes in a round, the round runs as several rounds, and
+  /// each of them costs a step. 0: no limit.
   Bytes window = 0;
 
-  /// All sizes are multiplied by grow / shrink before they are priced: a small array can be priced
-  /// as if it were larger.
+  /// All sizes are multiplied by grow / shrink before they are priced. So a small array can be
+  /// priced as if it were larger.
   Bytes grow = 1, shrink = 1;
 };
 
@@ -41,16 +42,16 @@ Result<std::int64_t> parse_bandwidth(std::string_view text);
 Result<Picos> parse_duration(std::string_view text);
 
 /// The price of `steps` rounds in which one device receives `messages` messages and `received`
-/// bytes in all.
+/// bytes in total.
 Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received);
 /// The price of one step with this traffic; 0 if nothing moves.
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size);
-/// A lower bound on the price of all rounds together that bring a device `traffic.recv_max`
-/// elements in at least `traffic.peers_max` messages.
+/// Consider any rounds that together bring a device `traffic.recv_max` elements in at least
+/// `traffic.peers_max` messages. Returns a lower bound on the price of these rounds.
 Picos least_price(const Link& link, const Traffic& traffic, Bytes item_size);
 
-/// Messages that the busiest device receives: one per peer, or several if the window is too small
-/// for what a peer sends.
+/// The number of messages that the busiest device receives. This is one message per peer, or
+/// several if the window is too small for the data of a peer.
 std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size);
 
 }  // namespace weft::reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts per device that are products over dimensions: how many elements a device wants or keeps,
-// and from how many shards its elements come.
+// Numbers per device that are products over dimensions, for example how many elements a device
+// wants or keeps, and from how many shards its elements come.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class Product {
   /// `factors` is by device and must outlive this object.
   void multiply(const std::vector<std::int64_t>& factors) { lists_.push_back(factors.data()); }
 
-  /// Whether the product is the same for all devices, and its value then.
+  /// Whether the product is the same for all devices. If so, uniform_value() is the product.
   bool uniform() const { return lists_.empty(); }
   std::int64_t uniform_value() const { return constant_; }
-  /// The product of each device. They are computed into `scratch`, unless one of the lists given is
-  /// the product already.
+  /// The products of all devices, one after the other. They are computed into `scratch`, unless a
+  /// list that was given is already the product.
   const std::int64_t* values(std::size_t devices, std::vector<std::int64_t>& scratch) const {
     if (lists_.size() == 1 && constant_ == 1) return lists_.front();
     scratch.resize(devices);

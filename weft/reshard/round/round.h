@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transfers of one round. There may be millions of them, if thousands of devices exchange all
-// with all, so they are stored in flat arrays instead of one object per transfer.
+// The transfers of one round. If thousands of devices each send to all others, there are millions
+// of transfers. So they are stored in flat arrays instead of one object per transfer.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@
 namespace weft::reshard {
 
 /// A box that one device sends to another. All transfers of a round send what their senders held
-/// before the round. The receiver stores the boxes that replace before it adds those that add.
+/// before the round. A receiver first stores the boxes that replace its data. Then it adds the
+/// boxes with `add`.
 struct Transfer {
   Device from = 0, to = 0;
   Box box;           ///< in coordinates of the whole array
-  bool add = false;  ///< the receiver adds (reduces) it to what it has instead of storing it
+  bool add = false;  ///< the receiver adds (reduces) the box to its data instead of storing it
 
   bool operator==(const Transfer&) const = default;
 };

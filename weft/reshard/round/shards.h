@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distinct parts of a layout, each with the devices that hold it and those that need some of
-// it.
+// The distinct parts of a layout. Each is listed with the devices that hold it and the devices that
+// need some of it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weft::reshard {
 /// A distinct part of a layout: a region of one group of summands.
 struct Shard {
   Part part = 0;                ///< the first part with this region and group
-  std::vector<Part> parts;      ///< all parts with it
+  std::vector<Part> parts;      ///< all parts with this region and group
   std::vector<Device> holders;  ///< sorted
   struct Receiver {
     std::int64_t elements;
@@ -32,7 +32,8 @@ class Shards {
  public:
   explicit Shards(const Layout& layout);
 
-  /// nullptr if no device holds it, which is possible in layouts that are not grids.
+  /// The shard with this key; nullptr if no device holds it. That is possible in layouts that are
+  /// not grids.
   Shard* find(const ShardKey& key);
   /// All shards, in the order of their first parts.
   std::vector<Shard>& list() { return list_; }
@@ -45,8 +46,8 @@ class Shards {
   std::int32_t& place_of(const ShardKey& key);
 
   std::vector<std::size_t> radix_;  ///< slots in each dimension
-  /// By combination of group and slots: its shard, or -1. Empty if there are too many combinations;
-  /// then sparse_ is used.
+  /// Indexed by combination of group and slots: its shard, or -1. Empty if there are too many
+  /// combinations; then sparse_ is used.
   std::vector<std::int32_t> dense_;
   std::unordered_map<ShardKey, std::int32_t, KeyHash> sparse_;
   std::vector<Shard> list_;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// If `from` is a grid, some device holds every combination of slots. Then everything that a device
-// receives is a product over dimensions:
+// If `from` is a grid, some device holds every combination of slots. Then the numbers of a device
+// are products over dimensions:
 //   elements wanted = product of the lengths of its pieces in `to`
 //   elements kept   = product of the lengths that its pieces in `from` and `to` share
 //   senders         = product of the numbers of slots of `from` that its pieces overlap,
 //                     less one if it keeps something (that shard is its own)
-// With summands, `merged_count` groups are wanted of each element. There are three loops: one for
-// rounds in which all devices are alike, one without summands, and one for everything.
+// With summands, the device wants `merged_count` groups of each element. There are three loops: one
+// for rounds in which all devices have the same numbers, one for layouts without summands, and one
+// for all other rounds.
 #include "weft/reshard/round/traffic.h"
 
 #include <algorithm>
@@ -142,7 +143,7 @@ Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t*
 Traffic traffic_of_devices(const Layout& from, const Layout& to, OverlapCache& overlaps,
                            std::vector<std::int64_t>* received) {
   if (const auto even = even_traffic(from, to, overlaps, received)) return *even;
-  // By device: elements kept, elements wanted, and shards of one group that they come from.
+  // Indexed by device: elements kept, elements wanted, and shards of one group that they come from.
   Product keep, want, meet;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     multiply(want, *to.cuts[dim]);

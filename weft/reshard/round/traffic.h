@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The amounts that the price of a round depends on, all of them on the receiving side. A search
-// asks for them thousands of times.
+// The amounts that the price of a round depends on. All of them are counted at the receivers. A
+// search computes them thousands of times.
 #pragma once
 
 #include "weft/reshard/round/exchange.h"
@@ -16,10 +16,12 @@ struct Traffic {
   std::int64_t node_recv_max = 0;
 };
 
-/// The traffic of exchange(from, to). If `from` is a grid and both layouts have one part per
-/// device, the transfers are not listed: the cost is linear in devices and dimensions, and, if
-/// nodes matter and are not grids, in the size of a node. Otherwise the transfers are listed and
-/// counted. If `received` is not null, it is set to the elements that each device receives.
+/// The traffic of exchange(from, to). If `received` is not null, it is set to the number of
+/// elements that each device receives.
+///
+/// If `from` is a grid and both layouts have one part per device, the transfers are not listed.
+/// Then the time is linear in devices and dimensions. If nodes matter and are not grids, it is also
+/// linear in the size of a node. In all other cases the transfers are listed and counted.
 Traffic traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                 std::vector<std::int64_t>* received = nullptr);
 

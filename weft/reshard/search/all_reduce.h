@@ -13,10 +13,11 @@ namespace weft::reshard {
 
 /// One step of a plan, as an edge of the search: it leads from a known layout to `layout`.
 struct SearchEdge {
-  LayoutPtr layout;   ///< where the step ends; null: there is no such step
+  LayoutPtr layout;   ///< the layout after the step; null: the step is impossible
   LayoutPtr between;  ///< only for an all-reduce: the layout after its first round
   Traffic traffic;    ///< summed over the rounds of the step
-  /// An all-reduce through a flattened layout that is not built yet; see AllReduces::make_flat().
+  /// Whether this is an all-reduce through a flattened layout that is not built yet; see
+  /// AllReduces::make_flat().
   bool flat = false;
 };
 
@@ -27,12 +28,13 @@ class AllReduces {
              OverlapCache& overlaps)
       : problem_(problem), factored_(factored), layouts_(layouts), overlaps_(overlaps) {}
 
-  /// The all-reduce with the least received elements from `from` to the layout of `whole`. `over`
-  /// are the partial factors of `from` that `whole` does not have. The edge has no layout if no
-  /// all-reduce is possible.
+  /// The all-reduce from `from` to the layout of `whole` in which devices receive the fewest
+  /// elements. `over` has the partial factors of `from` that `whole` does not have. The edge has no
+  /// layout if no all-reduce is possible.
   SearchEdge cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over);
-  /// Builds the intermediate layout of a flat edge, which cheapest() leaves out to save time. If
-  /// `from` has copies, these share the sending, and the traffic is counted again.
+  /// Builds the intermediate layout of a flat edge. cheapest() does not build it, to save time.
+  /// `copies`: whether devices of `from` hold copies. They share the sending, so the traffic is
+  /// counted again.
   void make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over, bool copies,
                  SearchEdge& edge);
   /// The number of rounds that were priced so far.
@@ -48,7 +50,7 @@ class AllReduces {
   TypeLayouts& layouts_;
   OverlapCache& overlaps_;
   std::int64_t priced_ = 0;
-  std::vector<std::int64_t> received_down_, received_up_;  ///< by device
+  std::vector<std::int64_t> received_down_, received_up_;  ///< indexed by device
 };
 
 }  // namespace weft::reshard

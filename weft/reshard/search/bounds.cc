@@ -12,8 +12,9 @@ std::vector<std::int64_t> lacking(const Layout& from, const Layout& to) {
   std::vector<std::int64_t> lacks(to.devices(), 0);
   // A device may hold nothing of a partial target, because other devices can hold its summand.
   if (to.partial()) return lacks;
-  // Of a partial source a device has at most one group. The sum of the other groups must come from
-  // other devices and has as many elements as the part itself, so nothing it holds counts.
+  // A device has at most one group of a partial source. The sum of the other groups must come from
+  // other devices, and it has as many elements as the part itself. So nothing that the device holds
+  // reduces this bound.
   if (!from.partial()) lacks = kept(from, to);
   for (std::int64_t& own : lacks) own = -own;
   for (Part part = 0; part < to.parts(); ++part) {

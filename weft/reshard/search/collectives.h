@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives and their typing rules: whether a collective can be applied to a type, and which
-// type results. The factors of a dimension are a stack whose top is the least significant factor:
-// an all-gather pops one, a dynamic slice pushes an unused one, an all-to-all pops from one
-// dimension and pushes onto another. A permute is any change that keeps the size of every part.
+// The typing rules of collectives: whether a collective can be applied to a type, and which type
+// results. The factors of a dimension are treated as a stack whose top is the least significant
+// factor. An all-gather pops a factor. A dynamic slice pushes an unused factor. An all-to-all pops
+// a factor from one dimension and pushes it onto another. A permute is any change that keeps the
+// size of every part.
 #pragma once
 
 #include <optional>

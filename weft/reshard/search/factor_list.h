@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of a few factors, stored inline: a search creates and destroys thousands of lists.
+// A list of a few factors, stored in the object itself without heap memory, because a search
+// creates and destroys thousands of lists.
 #pragma once
 
 #include <algorithm>

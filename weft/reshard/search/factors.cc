@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An axis occupies a range of strides of the position: from its stride to stride * radix. Each
 // boundary of such a range, of any axis or sub-axis, must be a boundary between digits. So factor()
-//   1. collects the boundaries of both ends, jointly if both meshes list the same devices,
+//   1. collects the boundaries of the two ends, jointly if both meshes list the same devices,
 //   2. divides each interval between neighbouring boundaries into prime digits,
 //   3. gives digits with equal values on all devices the same number, also across the two meshes,
 //   4. rewrites both shardings in these numbers.
@@ -13,7 +13,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Most factors of both sides together. Two meshes of 2^20 devices have at most 40.
+/// Most factors of the two sides together. Two meshes of 2^20 devices have at most 40.
 constexpr std::size_t kMostFactors = 64;
 
 /// The boundaries between digits that a mesh and a sharding need, as strides from 1 to the number
@@ -94,7 +94,7 @@ bool within_node(const Axis& axis, const std::vector<Device>& devices,
   return true;
 }
 
-/// By device: its value of the digit; kAbsent for devices that are not in the mesh.
+/// Indexed by device: its value of the digit; kAbsent for devices that are not in the mesh.
 std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<Device>& devices,
                                            std::size_t universe) {
   std::vector<std::int32_t> digit(universe, Layout::kAbsent);

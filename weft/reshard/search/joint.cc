@@ -21,7 +21,7 @@ Device devices_of(const std::vector<ArrayRoute>& routes) {
   return routes.empty() ? 0 : routes.front().problem->source.devices();
 }
 
-/// By part of a layout: all devices that hold an equal part.
+/// Indexed by part of a layout: all devices that hold an equal part.
 class Holders {
  public:
   explicit Holders(const Layout& layout) : shard_of_(layout.parts(), -1) {

@@ -59,13 +59,13 @@ class Collector {
 
  private:
   TypeNumbers& numbers_;
-  std::vector<char> seen_;  ///< by number
+  std::vector<char> seen_;  ///< indexed by number
   std::vector<TypeNumber> list_;
 };
 
-/// The types that remain if a factor is removed. The remaining factors of its dimension either cut
-/// the dimension into equal parts, or stay in the frame of an end, so that parts are strided and
-/// fewer elements move.
+/// The types that remain if a factor is removed. The remaining factors of its dimension can cut the
+/// dimension in two ways. They can cut it into equal parts. Or they stay in the frame of an end, so
+/// that parts are strided and fewer elements move.
 std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
   Type rest = type;
   rest.partial.remove(factor);

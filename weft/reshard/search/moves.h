@@ -8,27 +8,28 @@
 
 namespace weft::reshard {
 
-/// The types that the search tries one round away from `from`:
+/// The types that the search tries one round after `from`:
 ///   * the target, and the target with some of its copies still cut, to be gathered afterwards;
-///   * everything sliced off towards the target at once;
-///   * all summands, or those within nodes, scattered over one dimension;
-///   * each single factor moved to every other place;
-///   * two factors swapped.
-/// Each type appears once, and `from` itself does not.
+///   * `from` with every dimension sliced at once by the unused factors that the target cuts it by;
+///   * `from` with all summands, or only those within nodes, scattered over one dimension;
+///   * `from` with a single factor moved to another place, for every factor and place;
+///   * `from` with two factors swapped.
+/// Each type appears once. `from` itself does not appear.
 std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
                               TypeNumbers& numbers);
 
-/// Intermediate types that separate traffic within nodes from traffic between nodes; empty if no
-/// factor is within a node. For each dimension:
-///   * the target with its copies along factors within nodes still cut: a node pulls everything
-///     that it wants once, and distributes it inside afterwards;
-///   * the same with all factors within nodes cutting this dimension.
-/// If both ends use the same factors, also the source with only its factors within nodes placed as
-/// in the target, and the source with only the other factors placed as in the target.
+/// Intermediate types that separate traffic within nodes from traffic between nodes. Empty if no
+/// factor is within a node. For each dimension there are two types:
+///   * The target, but its copies along factors within nodes are still cut. To reach this type, a
+///     node receives everything that it wants once. Its devices exchange these parts afterwards.
+///   * The same, with all factors within nodes cutting this dimension.
+/// If both ends use the same factors, there are two more types: the source with only its factors
+/// within nodes placed as in the target, and the source with only its other factors placed as in
+/// the target.
 std::vector<Type> node_waypoints(const FactoredProblem& factored);
 
-/// Whether only neutral elements are missing to turn the type into the target. If the target is not
-/// partial, only the target itself is.
+/// Whether filling in neutral elements is enough to turn the type into the target. If the target is
+/// not partial, only the target itself satisfies this.
 bool arrived(const FactoredProblem& factored, const Type& type);
 
 }  // namespace weft::reshard

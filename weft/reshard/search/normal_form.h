@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of collectives in normal form: first dynamic slices, then all-to-alls and at most one
-// permute, which keep the size of parts, then all-gathers. Parts first shrink and then grow, so no
-// part is ever larger than the larger of source and target.
+// Sequences of collectives in normal form. First come dynamic slices. Then come all-to-alls and at
+// most one permute, which keep the size of parts. Last come all-gathers. So parts first shrink and
+// then grow, and no part is ever larger than the larger of source and target.
 #pragma once
 
 #include <optional>
@@ -19,15 +19,15 @@ struct TypedStep {
   Type type;
 };
 
-/// The normal form of a problem whose types are over the same factors and have no summands; nullopt
-/// for other problems. If factors of different primes block each other at both ends, a general
+/// The normal form of a problem whose two types have the same factors and no summands; nullopt for
+/// other problems. Factors of different primes may block each other at both ends. Then a general
 /// exchange that keeps the size of parts takes the place of the permute. There is never more than
-/// one such step.
+/// one such exchange.
 std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factored);
 
-/// The same as a plan. Each step moves one factor, so there are few messages and many steps.
+/// The normal form as a plan. Each step moves one factor, so there are many steps and few messages.
 /// Returns nullopt also if dimensions do not divide evenly and an intermediate part is larger than
-/// the larger end.
+/// the larger of source and target.
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
                                 TypeLayouts& layouts, const Link& link, OverlapCache& overlaps);
 

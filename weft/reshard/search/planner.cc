@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several planners offer plans, and the cheapest one wins:
-//   1. the direct plan; if it meets the lower bound, or no search is wanted, that is the answer;
+// Several planners make plans, and the cheapest plan is returned:
+//   1. the direct plan; if it meets the lower bound, or if no search is wanted, it is returned at
+//      once;
 //   2. the normal form, which has few messages;
 //   3. if bandwidth between nodes is limited, two searches through the most promising waypoint;
-//   4. A* over types, with the rest of the budget of rounds;
+//   4. A* over types, with the rounds that may still be priced;
 //   5. relay plans, if messages cost something.
-// The time of the best plan so far is an upper bound for all later ones, so searches prune early.
+// The time of the best plan so far is an upper bound for all later planners, so that their searches
+// can stop early.
 #include "weft/reshard/search/planner.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 namespace weft::reshard {
 namespace {
 
-/// By device d, then device e: twice the bytes that d keeps if it takes the part of e. Doubled, so
-/// that a tie can be broken by adding 1.
+/// Indexed by device d, then device e: twice the bytes that d keeps if it takes the part of e.
+/// Doubled, so that a tie can be broken by adding 1.
 using Gains = std::vector<std::vector<std::int64_t>>;
 
 Gains gains_of(const std::vector<Problem>& problems) {
@@ -89,7 +89,7 @@ std::vector<Device> best_labels(const std::vector<Problem>& problems) {
 Problem relabelled(const Problem& problem, const std::vector<Device>& labels) {
   Problem next = problem;
   const Layout& target = problem.target;
-  // By device: the device that takes over its part.
+  // Indexed by device: the device that takes over its part.
   std::vector<Device> taker(labels.size());
   for (std::size_t device = 0; device < labels.size(); ++device) {
     taker[labels[device]] = static_cast<Device>(device);

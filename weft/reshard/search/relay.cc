@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relay says for every round and device from which device it receives (or from itself: nothing).
-// A device has then "heard of" the source data of other devices: in each round it adds all that its
-// sender has heard of. So after r rounds it has heard of at most 2^r devices. The plan uses the
-// smallest r with which the device that needs most sources can hear of all of them.
+// A relay says, for every round and device, from which other device it receives. If this is the
+// device itself, it receives nothing. We say that a device has "heard of" a source device if data
+// of that source can have reached it. In each round, a device hears of all sources that its sender
+// has heard of. So after r rounds it has heard of at most 2^r sources. The plan uses the smallest r
+// that lets the device that needs most sources hear of all of them.
 //
-// Given a relay, the route of each demand (elements that one device has and another wants) follows
-// by going back from its end: it stays on a device as long as this device had heard of the source
-// before, and otherwise comes from the device's sender of that round. From the routes follows what
-// each device holds after each round. The local search in improve() changes senders until every
-// demand arrives and everything fits.
+// A demand is a set of elements that one device has and another wants. Its route through a given
+// relay is found by going back from its end. If the current device had already heard of the source
+// before the round, the elements were there before the round. Otherwise they came from the device's
+// sender of that round. The routes determine what each device holds after each round. The local
+// search in improve() changes senders until every demand arrives and everything fits into memory.
 #include "weft/reshard/search/relay.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace weft::reshard {
 namespace {
 
 constexpr Device kMostDevices = 16;
-constexpr int kMostRounds = 4;  ///< log2(kMostDevices): a device can hear of all of them
+constexpr int kMostRounds = 4;  ///< log2(kMostDevices): enough to hear of all devices
 
 /// The elements that one device holds in the source and another wants in the target.
 struct Demand {
@@ -60,10 +61,12 @@ struct Relay {
   using Row = std::array<Device, kMostDevices>;
   Device devices = 0;
   int rounds = 0;
-  std::array<Row, kMostRounds> receives_from{};  ///< by round, then receiver; itself: nothing
-  /// By round, then device: bit s is set if the device has heard of device s before the round.
+  std::array<Row, kMostRounds>
+      receives_from{};  ///< indexed by round, then receiver; the receiver itself: no sender
+  /// Indexed by round, then device: bit s is set if the device has heard of device s before the
+  /// round.
   std::array<std::array<std::uint32_t, kMostDevices>, kMostRounds + 1> heard{};
-  /// By round, then device: elements held before the round.
+  /// Indexed by round, then device: elements held before the round.
   std::array<std::array<std::int64_t, kMostDevices>, kMostRounds> load{};
 
   /// Computes `heard` from `receives_from`.
@@ -76,8 +79,9 @@ struct Relay {
     }
   }
 
-  /// Calls at(round, device) with the device that has the demand's elements before each round,
-  /// going back from the last. Returns false if they cannot arrive.
+  /// Calls at(round, device) for every round, from the last round back to the first. `device` is
+  /// the device that has the elements of the demand before the round. Returns false if the elements
+  /// cannot arrive.
   template <class At>
   bool trace(const Demand& demand, const At& at) const {
     Device place = demand.to;
@@ -109,10 +113,10 @@ struct Relay {
   }
 };
 
-/// A local search by threshold accepting. It starts from the hypercube pattern, in which devices
-/// receive from those 1, 2, 4, ... away, and changes one sender at a time. It accepts a change that
-/// makes faults worse by less than a threshold, which falls to 0 over a period; then it starts
-/// again. Returns whether it found a relay without faults.
+/// A local search by threshold accepting. It starts from the hypercube pattern: in round i, a
+/// device receives from the device whose number differs in bit i. It changes one sender at a time.
+/// It accepts a change if faults() grows by less than a threshold. The threshold falls to 0 over a
+/// period. Then the search starts again. Returns whether it found a relay without faults.
 bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memory) {
   constexpr int kTrials = 60'000, kPeriod = 5'000;
   constexpr std::uint32_t kWorse = 5;  // initial threshold, in thirds of the largest demand
@@ -136,8 +140,8 @@ bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memo
     if (faults == 0) return true;
     const auto round = static_cast<int>(below(relay.rounds));
     const auto who = static_cast<Device>(below(relay.devices));
-    // Of three random candidates, take the sender that has heard of most devices that are new to
-    // the receiver: it can deliver most.
+    // Of three random candidates, choose the sender that adds the most sources that the receiver
+    // has not heard of yet.
     Device& receives_from = relay.receives_from[round][who];
     const Device before = receives_from;
     int most = -1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relay plans have as few messages as possible: in every round each device receives from one other
-// device, and what it receives may be meant for third devices. If an array divides evenly, the
-// search over types finds such plans: it moves one digit at a time. If it does not divide evenly,
-// some device would hold too much on the way. A relay plan chooses freely which device receives
-// from which, until everything fits into memory.
+// Relay plans have as few messages as possible. In every round, each device receives from one other
+// device. It may receive elements that are meant for third devices and send them on later. If an
+// array divides evenly, the search over types finds such plans by moving one digit at a time. If it
+// does not divide evenly, these plans would make some device hold too much on the way. A relay plan
+// chooses freely which device receives from which, until everything fits into memory.
 #pragma once
 
 #include <optional>

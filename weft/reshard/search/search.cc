@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A* over types. A state is a type with the cheapest known path from the source to it; an edge is
+// A* over types. A state is a type with the cheapest known path from the source to it. An edge is
 // one step: a single round, or an all-reduce of two rounds.
 //   * When a state is added, the direct exchange from it to the target is priced exactly. So every
-//     state gives a complete plan, and a search that runs out of rounds returns the best of them.
+//     state gives a complete plan. A search that runs out of rounds returns the best of these
+//     plans.
 //   * The same exchange gives a lower bound on the rest of the path (docs/design/reshard.md,
-//     "Search"): receiving v elements reduces what a device lacks by at most v; a device needs at
-//     least log2(peers + 1) messages to hear of all peers; and at least one step is needed.
-//   * Types with a part that does not fit into memory are left out, so every plan stays within it.
+//     "Search"). Receiving v elements reduces what a device lacks by at most v. Data from p other
+//     devices needs at least log2(p + 1) messages one after the other. At least one step is needed.
+//   * Types with a part that does not fit into memory are left out. So every plan stays within
+//     memory.
 // A partial target has no direct exchange, because its summands may be chosen. There, a path ends
 // in a type that becomes the target by filling in neutral elements, which moves nothing.
 #include "weft/reshard/search/search.h"
@@ -35,14 +37,14 @@ struct State {
 };
 
 /// A lower bound on the messages that a device must receive one after the other to get data of
-/// `peers` others. A round that brings m messages multiplies the number of devices whose data can
-/// have reached it by at most m + 1, which is at most 2^m.
+/// `peers` other devices. If a round brings m messages, the number of devices whose data can have
+/// reached the device grows by a factor of at most m + 1, and m + 1 is at most 2^m.
 std::int64_t messages_at_least(std::int64_t peers) {
   return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(peers)));
 }
 
-/// A lower bound on the price of any rounds that bring devices what they lack, if the data comes
-/// from `lacks.peers_max` other devices, possibly through third ones.
+/// A lower bound on the price of all rounds that bring devices what they lack. The data comes from
+/// `lacks.peers_max` other devices, either directly or through third devices.
 Picos least_to_come(const Link& link, Traffic lacks, Bytes item_size) {
   lacks.peers_max = messages_at_least(lacks.peers_max);
   return least_price(link, lacks, item_size);
@@ -140,8 +142,9 @@ class Search {
     return true;
   }
 
-  /// Takes the path to state `from` and from there directly to the target, if it is the cheapest
-  /// plan so far. `rest` is the traffic of the last exchange.
+  /// Considers the plan that follows the path to state `from` and then goes directly to the target.
+  /// If it is the cheapest plan so far, it becomes the best plan. `rest` is the traffic of the last
+  /// exchange.
   void offer(Picos cost, std::int32_t from, const Traffic& rest) {
     if (cost >= best_) return;
     best_ = cost;
@@ -316,8 +319,9 @@ class Search {
   AllReduces all_reduces_;
 
   std::vector<State> states_;
-  std::vector<Known> known_;                                          ///< by type
-  std::vector<std::pair<std::int32_t, std::int64_t>> least_of_sums_;  ///< by number of groups
+  std::vector<Known> known_;  ///< indexed by type
+  std::vector<std::pair<std::int32_t, std::int64_t>>
+      least_of_sums_;  ///< indexed by number of groups
   /// (estimated total cost, lower bound of the rest, state). Among equal estimates the state with
   /// the smallest rest comes first.
   using Open = std::tuple<Picos, Picos, std::int32_t>;

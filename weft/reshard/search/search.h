@@ -14,8 +14,8 @@ namespace weft::reshard {
 
 struct SearchLimits {
   std::int64_t memory = 0;  ///< most elements that any device may hold in a layout
-  /// The most rounds to price. search() subtracts those that it priced, so that the next search
-  /// continues with the rest. When none are left, the best plan so far is returned.
+  /// The most rounds to price. search() subtracts the rounds that it priced, so a later search can
+  /// use what is left. If none are left, search() returns the best plan that it has found.
   std::int64_t rounds = 0;
   /// The time of the best known plan: only cheaper plans are returned.
   Picos upper_bound = std::numeric_limits<Picos>::max();
@@ -29,9 +29,9 @@ std::optional<Plan> search(const Problem& problem, const FactoredProblem& factor
                            TypeLayouts& layouts, const Link& link, SearchLimits& limits,
                            OverlapCache& overlaps);
 
-/// The same in two searches: from the source to `waypoint`, and from there to the target. A search
-/// with few rounds gets further this way than one search from the source. nullopt also if an end is
-/// partial.
+/// The same as two searches: one from the source to `waypoint`, and one from there to the target.
+/// If few rounds may be priced, two short searches find better plans than one long search. Returns
+/// nullopt also if an end is partial.
 std::optional<Plan> search_via(const Type& waypoint, const Problem& problem,
                                const FactoredProblem& factored, TypeLayouts& layouts,
                                const Link& link, SearchLimits& limits, OverlapCache& overlaps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers types 0, 1, 2, ... A search visits the same types many times and keeps what it knows of
-// each in arrays indexed by that number.
+// Gives each type a number: 0, 1, 2, ... A search visits the same types many times. It stores what
+// it knows about each type in arrays indexed by this number.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class TypeNumbers {
   void grow();
 
   std::vector<Type> types_;
-  std::vector<std::uint64_t> hashes_;  ///< by number
+  std::vector<std::uint64_t> hashes_;  ///< indexed by number
   std::vector<TypeNumber> table_;      ///< hash table with linear probing
 };
 

@@ -91,7 +91,8 @@ class Aligner {
   }
 
  private:
-  // Cuts one jump at a time, the largest first, since it distorts the residuals of all others.
+  // Cuts one jump at a time. The largest goes first, because it distorts the residuals of all
+  // clocks.
   void cut_jumps() {
     for (std::size_t round = 0; round < run_.ranks.size(); ++round) {
       std::uint32_t worst = 0;
@@ -142,8 +143,8 @@ class Aligner {
   /// A solution's rate is in ns per half recording; see ClockSolution::rate.
   double to_ppb(double rate) const { return rate / seen_.half_span * 1e9; }
 
-  // First fits a rate for every clock with enough samples, to learn how precise it would be. Then
-  // keeps the precise ones and fits again.
+  // First fits a rate for every clock with enough samples, to learn how precise each rate would be.
+  // Then keeps only the rates that are precise enough, and fits again.
   void fit_rates() {
     constexpr std::size_t kFewest = 8;  // enough for two unknowns and an estimate of the jitter
     rate_bound_.assign(problem_.clocks, options_.max_rate_ppb);
@@ -165,8 +166,8 @@ class Aligner {
       const double error = to_ppb(with_rates.rate_error[c]);
       rate_bound_[c] = std::min(options_.max_rate_ppb,
                                 static_cast<std::int64_t>(std::ceil(std::abs(rate) + 2 * error)));
-      // Only precision decides. If small rates were dropped, the fit would depend on the offsets
-      // that the clocks had at the start.
+      // Only the precision of a rate decides whether to keep it, not its size. If small rates were
+      // dropped, the result would depend on the offsets that the clocks had at the start.
       const bool precise = 2 * error <= static_cast<double>(options_.rate_resolution_ppb);
       if (!precise || 2 * seen_.half_span < static_cast<double>(options_.min_span_for_rate))
         continue;
@@ -186,13 +187,13 @@ class Aligner {
     }
   }
 
-  // Enforces that no member leaves a collective before the last member has arrived. If the fit
-  // contradicts this for more than 5 % of the samples of a pair of clocks, it is wrong: add a bound
-  // at the 5 % quantile of the contradictions, which the fit must then meet. Adding a bound may
-  // cause new contradictions elsewhere, so repeat, at most three times.
+  // Enforces that no member leaves a collective before the last member has arrived. If more than 5
+  // % of the samples of a pair of clocks contradict this, the fit is wrong. Then add a bound at the
+  // 5 % quantile of the contradictions and fit again; the new fit must meet the bound. A bound may
+  // cause new contradictions between other clocks. So repeat this, at most three times.
   void enforce_causality() {
     struct Breach {
-      double size;              // ns: the member left this long before the last arrival
+      double size;              // ns: how long before the last arrival the member left
       std::size_t early, late;  // samples: the member, and the last arrival
     };
     struct PairBreaches {
@@ -230,7 +231,7 @@ class Aligner {
     }
   }
 
-  // End and start of a sample on the common clock, under the current solution.
+  // The end and the start of a sample on the common clock, according to the current solution.
   double end(std::size_t i) const {
     const ClockSample& s = problem_.samples[i];
     return s.end + solution_.offset[s.clock] + solution_.rate[s.clock] * s.place;
@@ -239,7 +240,7 @@ class Aligner {
 
   // Adds an observation that says: the end of `early` and the start of `late` are one instant.
   void add_bound(std::size_t early, std::size_t late) {
-    constexpr double kTight = 1e3;  // ns: so small that it outweighs all ends
+    constexpr double kTight = 1e3;  // ns: so small that the bound outweighs all ends
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(problem_.samples.size());
     o.count = 2;
@@ -261,7 +262,7 @@ class Aligner {
     for (std::uint32_t c = 0; c < problem_.clocks; ++c) {
       ClockFit fit;
       // The solution's rate refers to times after the first guess was added; ClockFit's rate refers
-      // to the rank's own times. Convert: the guess itself is stretched by the rate.
+      // to the rank's own times. So convert: the rate also applies to the guess.
       const double rate = solution_.rate[c] / seen_.half_span;
       const double shift = static_cast<double>(seen_.guess[c]) * rate;
       fit.offset = seen_.guess[c] + std::llround(solution_.offset[c] + shift);
@@ -279,7 +280,7 @@ class Aligner {
     return result;
   }
 
-  // The tie with the narrowest bounds sets the clock of a bystander.
+  // Sets the clock of each bystander from its tie with the narrowest bounds.
   void place_bystanders(Alignment& result) {
     const std::size_t ranks = run_.ranks.size();
     std::vector<Nanos> width(run_.bystanders.size(), std::numeric_limits<Nanos>::max());

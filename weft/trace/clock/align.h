@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts all ranks on one clock. The members of a collective end together, and no message or transfer
-// is received before it is sent. From these facts follow, for every rank, the offset and the drift
-// of its clock relative to the first rank, and the uncertainty of both.
+// is received before it is sent. These facts determine how far the clock of each rank is off,
+// relative to the clock of the first rank: its offset and its drift, each with an uncertainty.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@
 namespace weft::trace {
 
 struct AlignOptions {
-  /// No rate is fitted for a shorter recording, because there the jitter of ends looks like drift.
+  /// If the recording is shorter than this, no rate is fitted. In a short recording, the jitter of
+  /// the ends of collectives looks like drift.
   Nanos min_span_for_rate = 20 * kSecond;
-  /// No computer clock drifts faster. A larger fitted rate means that the matches are wrong.
+  /// No computer clock drifts faster than this. A larger fitted rate means that the matches are
+  /// wrong.
   std::int64_t max_rate_ppb = 1'000'000;
   /// A rate is fitted only if the half width of its 95 % interval is at most this.
   std::int64_t rate_resolution_ppb = 5'000;
@@ -31,25 +33,27 @@ struct ClockFit {
   /// that the data allow.
   Nanos offset_uncertainty = 0;
   std::int64_t rate_uncertainty_ppb = 0;
-  Nanos residual = 0;        ///< robust standard deviation of this rank's ends about the fit
-  std::int64_t samples = 0;  ///< number of ends used
+  Nanos residual = 0;        ///< robust standard deviation of (this rank's ends - fit)
+  std::int64_t samples = 0;  ///< number of ends of events that were used
   bool tied = true;  ///< false: no match or transfer connects this rank to the first one; offset 0
 };
 
 struct Alignment {
-  Nanos epoch = 0;   ///< of the first rank; all times below and after apply() count from it
+  Nanos epoch =
+      0;  ///< of the first rank. All times here, and all times after apply(), count from it
   Nanos origin = 0;  ///< time at which the offsets hold; about the middle of the recording
   std::vector<ClockFit> ranks;  ///< one per Run::ranks; the first one is the reference
-  /// One per Run::bystanders: what to add to their times. It follows from the transfers between the
-  /// bystander and ranks; 0 if there are none.
+  /// One per Run::bystanders: what to add to the times of the bystander. This follows from the
+  /// transfers between the bystander and ranks; it is 0 if there are no such transfers.
   std::vector<Nanos> bystanders;
 };
 
-/// Fits all clocks jointly and robustly, over all matches: the common end of every match is an
-/// unknown, too, so no rank has to take part in all of them. Ranks that name the same host are
-/// assumed to agree, unless the data clearly contradict this. A clock that jumps is reported, and
-/// the longer side of the jump is used. Cost: linear in the members of all matches; the
-/// uncertainties take time cubic in the ranks. Never fails: see ClockFit::tied.
+/// Fits all clocks at once, from all matches. Outliers have little effect. The common end of every
+/// match is an unknown too, so no rank has to take part in all matches. Ranks that name the same
+/// host are assumed to agree, unless the data clearly contradict this. A clock that jumps is
+/// reported, and the longer side of the jump is used. Cost: linear in the members of all matches;
+/// the uncertainties take time cubic in the number of ranks. Never fails: a rank that cannot be
+/// aligned has ClockFit::tied = false.
 Alignment align(const Run& run, const std::vector<Match>& matches, const AlignOptions& options,
                 Diagnostics& diagnostics);
 

@@ -9,9 +9,10 @@
 
 namespace weft::trace {
 
-/// Drops events that lie far outside the rest of the recording, and makes the earliest event's time
-/// 0 (and moves `epoch` accordingly). Reports device work that starts before its launch, steps in
-/// the wrong order, and long silences. Fails if no event is left. Linear in events.
+/// Drops events whose times are far from those of all other events. Shifts all times so that the
+/// earliest event starts at 0, and moves `epoch` accordingly. Reports device work that starts
+/// before its launch, steps in the wrong order, and long silences. Fails if no event is left.
+/// Linear in events.
 Status check_clock(RankTrace& trace, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host and device events carry time stamps of two different clocks. The profiler converts between
-// them, but not always exactly: then kernels seem to run before they were launched.
+// Host and device events carry time stamps of two different clocks. The profiler converts device
+// times to host times. If the conversion is not exact, kernels seem to run before they were
+// launched.
 #pragma once
 
 #include "weft/base/diagnostics.h"
@@ -8,12 +9,14 @@
 
 namespace weft::trace {
 
-/// The least shift of this rank's device events after which work starts no earlier than 2 us after
-/// the beginning of its launch call. One in 200 may stay earlier. 0 if the clocks agree, and 0 if
-/// they are more than 5 ms apart: that is a broken recording, which no shift can repair.
+/// How much later the device events of this rank must be. After this shift, all device work except
+/// one event in 200 starts at least 2 us after the beginning of its launch call. 0 if the clocks
+/// agree. Also 0 if the clocks are more than 5 ms apart: such a recording is broken, and no shift
+/// can repair it.
 Nanos device_clock_lag(const RankTrace& trace);
 
-/// Moves the device events of each rank by its lag, in place, and reports it.
+/// Moves the device events of each rank by the result of device_clock_lag(), in place, and reports
+/// the shift.
 void correct_device_clocks(Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

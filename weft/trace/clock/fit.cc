@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model: sample i of clock c has the aligned time  end + offset[c] + rate[c] * place.  All
-// members of a collective should have the same aligned time. This common time is unknown, too; for
-// given weights it is the weighted mean, so it is eliminated from the normal equations (a Schur
-// complement), and the unknowns are offsets and rates only. A message compares two samples, and a
-// receive may lag behind its send. All messages of a pair of clocks share one unknown lag, which is
-// eliminated in the same way. Messages of both directions separate the lag from the offset: it has
-// opposite signs in them.
+// The model: sample i of clock c has the aligned time end + offset[c] + rate[c] * place. All
+// members of a collective should have the same aligned time. This common time is unknown too. For
+// given weights it is the weighted mean of its members. So it is eliminated from the normal
+// equations (a Schur complement), and only offsets and rates are left as unknowns. A message
+// compares two samples, and a receive may end later than its send by a lag. All messages between
+// two clocks share one unknown lag, which is eliminated in the same way. If there are messages in
+// the two directions, lag and offset can be distinguished, because the lag has opposite signs in
+// them.
 //
-// Jitter has heavy tails, so plain least squares will not do. The fit is iteratively reweighted
-// least squares (Holland and Welsch 1977): solve, compute residuals, set weights by residual, and
-// repeat. The first rounds use Huber's weights. Their objective is convex, so they find the right
-// region from any start. The later rounds use Tukey's biweight, which gives outliers no weight at
-// all, but needs a good start. The jitter of each noise class is estimated on the way from the
-// median absolute residual.
+// Jitter has many outliers, so plain least squares would give wrong results. The fit is iteratively
+// reweighted least squares (Holland and Welsch 1977): solve, compute residuals, set weights by
+// residual, and repeat. The first rounds use Huber's weights. Their objective is convex, so they
+// find the right region from any start. The later rounds use Tukey's biweight, which gives outliers
+// no weight at all, but needs a good start. In each of the first rounds, the jitter of each noise
+// class is estimated again from the median absolute residual.
 #include "weft/trace/clock/fit.h"
 
 #include <algorithm>
@@ -30,9 +31,9 @@ constexpr double kNoiseFloor = 5e3;  // ns; time stamps of profilers are not mor
 constexpr double kLagPrior = 20e6;   // ns; has an effect only if messages go in one direction only
 constexpr double kExcessLag = 0.1;   // weight of a message that took longer than the fitted lag
 constexpr int kHuberRounds = 8;
-constexpr int kRounds = 40;             // at most, Huber's included
-constexpr double kHuber = 1.5;          // residuals in units of the jitter: weight 1 up to here
-constexpr double kTukey = 6;            // likewise: weight 0 from here on
+constexpr int kRounds = 40;     // upper limit of all rounds, with those of Huber's weights
+constexpr double kHuber = 1.5;  // residual, in units of the jitter, up to which the weight is 1
+constexpr double kTukey = 6;    // residual, in units of the jitter, from which the weight is 0
 constexpr std::ptrdiff_t kDense = 192;  // with more unknowns, the iterative solver is faster
 
 class Fitter {
@@ -58,8 +59,8 @@ class Fitter {
   ClockSolution run(ClockErrors errors) {
     for (int round = 0; round < kRounds; ++round) {
       compute_residuals();
-      // The estimated jitter changes with the weights, and these with the jitter. Freeze it after
-      // 20 rounds, so that the iteration converges.
+      // The estimated jitter depends on the weights, and the weights depend on the jitter. So keep
+      // the jitter fixed after 20 rounds; otherwise the iteration might not converge.
       if (round < 20) estimate_noise();
       reweight(round < kHuberRounds);
       const double moved = step();
@@ -74,9 +75,9 @@ class Fitter {
     return s.end + offset_[s.clock] + rate_[s.clock] * s.place;
   }
 
-  // Residuals of a collective are relative to its common end, the weighted mean of its members. If
-  // all members have lost their weight, the median serves instead. A message splits its difference
-  // between its two samples.
+  // A residual of a collective is the distance from its common end, which is the weighted mean of
+  // its members. If the weights of all members are 0, it is the distance from the median. The
+  // difference of a message is split between its two samples.
   void compute_residuals() {
     for (const ClockObservation& o : p_.observations) {
       if (o.pair >= 0) {
@@ -102,8 +103,9 @@ class Fitter {
     }
   }
 
-  // The jitter of each noise class. The estimate of a class with few samples is unstable (they fit
-  // themselves), so it is averaged with that of all classes, which counts as eight samples.
+  // The jitter of each noise class. The estimate of a class with few samples is unstable, because
+  // the fit follows these samples. So it is averaged with the estimate over all classes, which
+  // counts as much as eight samples.
   void estimate_noise() {
     constexpr double kPseudoSamples = 8;
     std::vector<std::vector<double>> by_class(p_.noises);
@@ -129,8 +131,8 @@ class Fitter {
   }
 
   // Whether a message took longer than the fitted lag. A message may wait in buffers while its
-  // receiver is busy, but it is never early. So fast messages tell about the clocks, and slow ones
-  // hardly do.
+  // receiver is busy, but it is never early. So fast messages show the offset of the clocks, and
+  // slow messages get little weight.
   bool excess(const ClockObservation& o) const {
     return o.one_way && o.lag * residual_[o.first] > 0;
   }
@@ -161,7 +163,8 @@ class Fitter {
   }
 
   using Term = EquationTerm;
-  // The row of the design matrix for one sample: derivatives by offset and rate of its clock.
+  // The row of the design matrix for one sample: the derivatives of its time with respect to the
+  // offset and the rate of its clock.
   std::array<Term, 2> row(const ClockSample& s, double sign) const {
     return {{{offset_index_[s.clock], sign}, {rate_index_[s.clock], sign * s.place}}};
   }
@@ -193,8 +196,8 @@ class Fitter {
     equations.add_outer(sum, -base / total);
   }
 
-  // Sums for the lag of one pair of clocks, from which assemble() eliminates it. The prior keeps
-  // the equations solvable if all messages go in one direction.
+  // Sums over the messages of one pair of clocks. assemble() needs them to eliminate the lag. The
+  // prior keeps the equations solvable if all messages go in one direction.
   struct PairSum {
     std::array<Term, 4> with_lag{{{-1, 0}, {-1, 0}, {-1, 0}, {-1, 0}}};
     double lag_lag = 1 / (kLagPrior * kLagPrior);
@@ -280,9 +283,10 @@ class Fitter {
     return moved;
   }
 
-  // Factors by which the variances grow because samples are not independent: the jitter of
-  // neighbouring collectives is correlated. Compares, over ten blocks of the recording, the squared
-  // block means of the residuals with the variance that independent samples would give.
+  // The variances of a fit assume that samples are independent, but the jitter of neighbouring
+  // collectives is correlated. Returns, for each clock, the factor by which the variances must
+  // grow. For this, divides the recording into ten blocks, and compares the squared mean residual
+  // of each block with the variance that it would have if samples were independent.
   std::vector<double> inflation() const {
     constexpr std::size_t kBlocks = 10;
     struct Block {
@@ -347,8 +351,8 @@ class Fitter {
     const std::vector<double> grow = inflation();
     const double widest = *std::max_element(grow.begin(), grow.end());
     for (std::uint32_t c = 0; c < p_.clocks; ++c) {
-      // Errors are relative to the reference clock, whose jitter counts, too. So all clocks get the
-      // largest factor.
+      // Errors are relative to the reference clock, so the jitter of the reference clock counts
+      // too. So all clocks get the largest factor.
       if (offset_index_[c] >= 0) {
         s.offset_error[c] =
             std::sqrt(widest * variance[static_cast<std::size_t>(offset_index_[c])]);
@@ -359,8 +363,9 @@ class Fitter {
     }
   }
 
-  // The distance of each end from the median of the other members of its observation. A residual
-  // against the mean shows only half of a jump if there are two members; this shows all of it.
+  // The distance of each end from the median of the other members of its observation. If there are
+  // two members, the distance from their mean would show only half of a jump; this distance shows
+  // the whole jump.
   std::vector<double> against_others() const {
     std::vector<double> result(p_.samples.size(), 0);
     constexpr std::uint32_t kMany = 32;  // with more members, one hardly moves the mean

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numerical part of align(): robust least squares for the clocks of all ranks at once. Private
-// to the alignment. Times are nanoseconds as double. They are small enough to be exact, because a
-// first guess of the offsets has been applied.
+// to the alignment. Times are nanoseconds as double. A first guess of the offsets has already been
+// added to all times. So the remaining differences are small, and a double holds them exactly.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::trace {
 
-/// One end, as one clock showed it.
+/// The end of one event, in the time of one rank's clock.
 struct ClockSample {
   std::uint32_t clock = 0;
   double end = 0;    ///< ns, with the first guess of the clock's offset applied
@@ -17,17 +17,17 @@ struct ClockSample {
   bool used = true;  ///< false: on the discarded side of a clock jump
 };
 
-/// Ends that are the same instant, up to jitter: those of all members of a collective, or those of
-/// a send and its receive. A receive may end later than its send by a lag.
+/// Events that ended at the same instant, apart from jitter: all members of a collective, or a send
+/// and its receive. A receive may end later than its send; this delay is the lag.
 struct ClockObservation {
   std::uint32_t first = 0;  ///< index of the first sample
   std::uint32_t count = 0;  ///< number of samples
-  std::uint32_t noise = 0;  ///< noise class: its observations share a jitter, which is estimated
-  std::int32_t pair = -1;   ///< messages: those of one kind between two clocks share one lag
-  double lag = 0;           ///< messages: the part of that lag that samples[first] has, -1 to 1
-  bool one_way = false;     ///< a message without a message back by the same kernels
-  double scale = 0;         ///< > 0: the jitter in ns, if it is known in advance
-  bool hard = false;        ///< never treated as an outlier
+  std::uint32_t noise = 0;  ///< observations with the same number have the same (estimated) jitter
+  std::int32_t pair = -1;   ///< messages with the same number have the same (estimated) lag
+  double lag = 0;        ///< messages: factor of the lag, -1 to 1; > 0: samples[first] ends later
+  bool one_way = false;  ///< a message whose two kernels send no message in the other direction
+  double scale = 0;      ///< > 0: the jitter in ns, if it is known in advance
+  bool hard = false;     ///< never treated as an outlier
 };
 
 struct ClockProblem {
@@ -46,12 +46,12 @@ struct ClockSolution {
   std::vector<double> offset_error;  ///< standard errors; empty with ClockErrors::kLeftOut
   std::vector<double> rate_error;
   std::vector<double> spread;    ///< robust standard deviation of residuals, by clock
-  std::vector<double> residual;  ///< by sample, against the other members of its observation
+  std::vector<double> residual;  ///< by sample: distance from the other members of its observation
   std::vector<double> weight;    ///< by sample, 0 (outlier) to 1
 };
 
-/// Whether to compute standard errors. They take time cubic in the number of clocks; the fit itself
-/// is linear in the samples.
+/// Whether to compute standard errors. Their computation takes time cubic in the number of clocks.
+/// The fit itself takes time linear in the number of samples.
 enum class ClockErrors { kWanted, kLeftOut };
 
 /// Iteratively reweighted least squares: first with Huber's weights, then with Tukey's biweight.

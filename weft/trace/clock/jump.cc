@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pettitt's test for a change point (Pettitt 1979): replace the residuals by their ranks; for every
 // split, compare the sum of ranks before the split with its expected value. The split with the
-// largest difference is the candidate. Its significance is about 2 exp(-6 K^2 / (n^3 + n^2)).
-// A candidate is a jump if it passes three checks: it is significant; it is large compared with the
-// jitter on both sides; and a step explains the residuals better than a straight line does.
+// largest difference is the candidate. Its significance is about 2 exp(-6 K^2 / (n^3 + n^2)). A
+// candidate is a jump if it passes three checks: it is significant; it is large compared with the
+// jitter before it and after it; and a step explains the residuals better than a straight line
+// does.
 #include "weft/trace/clock/jump.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr std::size_t kMinSide = 5;       // least number of residuals on each s
 constexpr double kSmallest = 100e3;       // ns; a smaller jump does no harm
 constexpr double kTimesJitter = 6;        // least size of a jump in units of the jitter
 constexpr double kSignificance = 1e-6;    // largest p-value of Pettitt's test
-constexpr std::size_t kSlopePairs = 400;  // pairs of residuals whose median gives the slope
+constexpr std::size_t kSlopePairs = 400;  // pairs of residuals; the slope is the median over them
 
 // Robust standard deviation: 1.4826 times the median absolute deviation.
 double jitter(const std::vector<double>& values) {
@@ -69,8 +70,8 @@ std::optional<ClockJump> find_jump(const std::vector<double>& times,
   }
   if (at == 0) return std::nullopt;
   const double chance = 2 * std::exp(-6 * largest * largest / (size * size * size + size * size));
-  // With few samples, even a perfect step cannot reach this significance. Then a weaker one will
-  // do, and the check of the size below decides.
+  // With few samples, even a perfect step cannot reach this significance. Then a weaker
+  // significance is accepted, and the check of the jump's size below decides.
   const bool few = n < 40;
   if (chance > (few ? 1e-2 : kSignificance)) return std::nullopt;
 

@@ -13,9 +13,9 @@ struct ClockJump {
   double size = 0;     ///< ns; positive if the clock was set forward
 };
 
-/// `residuals` (ns) are in order of `times` (in any unit). Uses Pettitt's test, which compares
-/// ranks instead of values, so outliers and heavy tails do not matter. A steady drift is not a
-/// jump. O(n log n).
+/// residuals[k] (in ns) belongs to times[k] (in any unit); `times` ascends. Uses Pettitt's test,
+/// which compares ranks instead of values, so outliers and heavy tails do not matter. A steady
+/// drift is not a jump. O(n log n).
 std::optional<ClockJump> find_jump(const std::vector<double>& times,
                                    const std::vector<double>& residuals);
 

@@ -38,7 +38,7 @@ void DenseEquations::factorise() {
   const double ridge = ridge_of(largest);
   for (std::size_t i = 0; i < size_; ++i) matrix_[i * size_ + i] += ridge;
   // Handle columns in blocks, so that the rows of the block stay in the cache while all rows below
-  // are reduced. The rows below are independent of each other, hence parallel_for.
+  // are reduced. The rows below do not depend on each other, so they are reduced in parallel.
   for (std::size_t begin = 0; begin < size_; begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, size_);
     const auto reduce = [&](std::size_t i, std::size_t columns) {

@@ -15,8 +15,8 @@ struct EquationTerm {
 };
 
 /// A dense symmetric positive definite matrix. Add all observations, call factorise(), and then
-/// solve() or variances(). Takes time cubic in the unknowns: use it for a few hundred unknowns, or
-/// if the variances are needed.
+/// solve() or variances(). This takes time cubic in the number of unknowns. So use this class for
+/// at most a few hundred unknowns, or if the variances are needed.
 class DenseEquations {
  public:
   using Term = EquationTerm;
@@ -59,8 +59,9 @@ class DenseEquations {
   std::vector<double> right_;
 };
 
-/// The same equations without a matrix: keeps the rows and solves by conjugate gradients. Takes
-/// time linear in the observations, times a few dozen iterations. Meant for a thousand ranks.
+/// The same equations without a matrix: keeps the rows and solves by conjugate gradients. This
+/// takes a few dozen iterations, and each takes time linear in the number of observations. Meant
+/// for a thousand ranks.
 class SparseEquations {
  public:
   using Term = EquationTerm;
@@ -87,7 +88,7 @@ class SparseEquations {
 
  private:
   struct Row {
-    std::size_t end;  ///< end of its terms in terms_; they begin at the end of the row before
+    std::size_t end;  ///< its terms in terms_ end here, and begin where those of the last row end
     double factor;
   };
   /// (A + ridge) x.

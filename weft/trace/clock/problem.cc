@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// First guess: the ranks form a graph. An edge joins two ranks that share matches; its offset is
-// the median difference of their ends. Weaker sources add edges of lower priority: transfers,
-// exchanges with common servers, a common host. A maximum spanning tree (by number of shared
-// matches) then gives each rank an offset. The guess only has to be good enough for the double
-// arithmetic and the robust weights of the fit.
+// First guess of the offsets: the ranks are the nodes of a graph. An edge joins two ranks that
+// share matches. Its offset is the median difference of the ends in these matches. Less exact facts
+// add edges of lower priority: transfers, exchanges with the same servers, a common host. A maximum
+// spanning tree (by number of shared matches) then gives each rank an offset. The guess may be
+// rough. It must only be good enough for the precision of doubles and for the robust weights of the
+// fit.
 //
 // Observations, with their weight in the fit:
 //   * matches: the ends of members agree up to a jitter that the fit estimates;
@@ -28,8 +29,8 @@ namespace {
 
 // ns; device clocks of one host differ by tens of microseconds after the profilers' conversion.
 constexpr double kHostJitter = 100e3;
-// Exchanges that end further apart than this show that the clocks differ. A smaller distance may be
-// the time that the server's answers need.
+// If the exchanges of two ranks end further apart than this, the clocks of the ranks differ. A
+// smaller distance may have another cause: the server answers one rank after the other.
 constexpr Nanos kFarApart = kSecond;
 constexpr double kLeastApart = 1e6;  // ns; least uncertainty of such a pair of clocks
 // ns; the time stamps of a transfer are those of the calls around it, so no tie is more exact.
@@ -46,8 +47,8 @@ using RankPair = std::pair<std::uint32_t, std::uint32_t>;
 bool is_exchange(const Match& match) { return match.kind == CollectiveKind::kPushPull; }
 
 // For each pair of ranks that share matches: the differences of their ends (first minus second).
-// `exchanges` selects exchanges with servers, or all other matches. Only pairs with the first
-// member of a match are listed, so the cost is linear in members.
+// `exchanges` selects exchanges with servers, or all other matches. Lists only pairs that contain
+// the first member of a match, so the cost is linear in members.
 std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
                                                    const std::vector<Match>& matches,
                                                    bool exchanges) {
@@ -127,15 +128,16 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
   }
 }
 
-// In the other kinds, some members may leave before the data has reached all: the root of a
-// broadcast, the leaves of a reduce.
+// Whether all members of a collective of this kind end at the same time. In other kinds, some
+// members may leave before all members have the data: the root of a broadcast, the leaves of a
+// reduce.
 bool ends_together(CollectiveKind kind) {
   return kind != CollectiveKind::kBroadcast && kind != CollectiveKind::kReduce &&
          kind != CollectiveKind::kGather && kind != CollectiveKind::kScatter;
 }
 
-// The key of a noise class. Calls of equal kind, group and size repeat from step to step at the
-// same places, so other work disturbs them equally.
+// The key of a noise class. Calls of equal kind, group and size repeat in every step at the same
+// places, so other work disturbs all of them by about the same amount.
 using NoiseKey = std::tuple<CollectiveKind, std::string, Bytes, bool>;
 NoiseKey noise_key(const Match& match) {
   return {match.kind, match.group, match.bytes, match.bytes_back != 0};
@@ -154,8 +156,8 @@ class Builder {
     o.count = static_cast<std::uint32_t>(match.members.size());
     o.noise = noise.first->second;
     std::vector<Member> members = match.members;
-    // Such members need not end together, so a large jitter makes them count only if nothing better
-    // is known.
+    // The members of such a collective need not end together. So they get a large jitter, and count
+    // only if there are no better observations.
     if (!ends_together(match.kind)) o.scale = kHostJitter * 10;
     if (match.is_message()) describe_message(match, members, o);
     for (const Member& m : members) {
@@ -201,8 +203,8 @@ class Builder {
     }
   }
 
-  /// Clocks that only exchanges relate keep the offset of the first guess. Their uncertainty is the
-  /// time between the ends of their exchanges.
+  /// If only exchanges with servers connect two clocks, they keep the offset of the first guess.
+  /// Its uncertainty is the time between the ends of their exchanges.
   void add_exchanges() {
     for (const auto& [first, second, apart] : out_.exchanged) {
       ClockObservation o;
@@ -235,9 +237,11 @@ class Builder {
     out_.duration.push_back(static_cast<double>(duration));
   }
 
-  // Sets the lag of a message: its receive ends after its send. In an exchange (both ways), the
-  // member that arrived late finds its data waiting and ends first. Its kernel is the shorter one,
-  // and the difference grows with the other's waiting time. Durations show this without clocks.
+  // Sets the lag of a message. In a message in one direction, the receive ends after the send. If
+  // the same two kernels send in the two directions, the member that arrived last finds its data
+  // waiting and ends first. Its kernel is shorter than that of the other member, and the difference
+  // grows with the waiting time of the other member. So the durations show which member ended
+  // first, without comparing clocks.
   void describe_message(const Match& match, std::vector<Member>& members, ClockObservation& o) {
     if (members[0].rank > members[1].rank) std::swap(members[0], members[1]);
     const auto pair = std::tuple(members[0].rank, members[1].rank, match.bytes_back != 0);

@@ -20,19 +20,19 @@ struct ExchangePair {
   Nanos apart = 0;  ///< median time between the ends of their exchanges
 };
 
-/// Every rank has a clock of its own, also on a common host, because the profilers of two processes
-/// convert device time separately.
+/// Every rank has a separate clock, even if ranks run on the same host: the profiler of each
+/// process converts device time to host time separately.
 struct ClockObservations {
   ClockProblem problem;
-  std::vector<Nanos> guess;      ///< by rank: first guess of the offset, applied to the samples
-  std::vector<bool> tied;        ///< by rank: connected to the first rank
+  std::vector<Nanos> guess;  ///< by rank: first guess of the offset, applied to the samples
+  std::vector<bool> tied;    ///< by rank: whether matches or transfers connect it to the first rank
   std::vector<double> duration;  ///< by sample, ns
   std::vector<ExchangePair> exchanged;
   Nanos origin = 0;      ///< middle of the recording on the first rank's clock
   double half_span = 1;  ///< ns from the origin to either end of the recording
 };
 
-/// `ties` are those of ties_between_ranks(). O(n log n) in the members of all matches.
+/// `ties` is the result of ties_between_ranks(). O(n log n) in the members of all matches.
 ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
                                  const std::vector<ClockTie>& ties);
 

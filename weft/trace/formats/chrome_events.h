@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Chrome trace-event format, as far as all programs that write it agree. A file is a list of
-// events, either at the top level or under the key "traceEvents". The keys of an event come in any
-// order. The code here walks the events, resumes after damage and reports progress. Each reader
-// (Kineto, Horovod, MXNet) interprets the arguments of an event and the other top-level keys.
+// The part of the Chrome trace-event format that is the same in the files of all programs. A file
+// is a list of events, either at the top level or under the key "traceEvents". The keys of an event
+// come in any order. The code here walks the events, resumes after damage and reports progress.
+// Each reader (Kineto, Horovod, MXNet) interprets the arguments of an event and the other top-level
+// keys.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All JSON readers share these diagnostics, so that a damaged file is described in the same words,
-// whatever wrote it. Each one gives the byte of the first occurrence and the number of occurrences.
+// All JSON readers use these diagnostics, so that damage is described in the same words for all
+// formats. Each diagnostic gives the byte of the first occurrence and the number of occurrences.
 #include "weft/trace/formats/json_repairs.h"
 
 namespace weft::trace {
@@ -39,8 +39,8 @@ void report_repairs(const JsonScanner& scanner, const ByteSource& source, Diagno
     diagnostics.add(kind, source.name() + ": byte " + std::to_string(repair.first_byte),
                     repair.count);
   };
-  // A cut gzip stream (truncated()) may still end at the end of an event; data is missing all the
-  // same.
+  // If a gzip stream is cut (truncated()), data is missing, even if the text happens to end between
+  // two events.
   if (open_end == OpenEnd::kLoss && (scanner.cut() || source.truncated())) {
     diagnostics.add(kCut, source.name() + ": byte " + std::to_string(scanner.offset()));
   }

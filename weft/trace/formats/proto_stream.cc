@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream keeps a buffer of bytes that were read and not yet consumed, and a stack of the end
-// offsets of all entered messages. Nothing is trusted: a length must fit into the enclosing message
-// (fits()), and the buffer grows only by bytes that the file really has (fill()).
+// offsets of all entered messages. The file is not trusted: fits() checks that a length fits into
+// the enclosing message, and fill() lets the buffer grow only by bytes that the file really has.
 #include "weft/trace/formats/proto_stream.h"
 
 #include <algorithm>
@@ -106,7 +106,8 @@ bool ProtoStream::next(Field& field) {
       good = false;
   }
   if (good) return true;
-  // Damage shows only inside the field; report the start of the field, which a user can look up.
+  // Damage is noticed somewhere inside a field. Report the start of the field, because a user can
+  // find it in the file.
   if (!cut_) {
     broken_ = true;
     offset_ = start;

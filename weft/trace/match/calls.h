@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists the communication of one rank: NCCL and RCCL kernels, and host-side collectives (gloo, MPI,
 // UCC annotations). The arguments of a call (kind, group, size, peers) come from the kernel, from
-// the host op that launched it, or from the same call in another training step.
+// the host op that launched it, or from the corresponding call in another training step.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ struct Message {
 struct Call {
   std::uint32_t event = 0;  ///< index into RankTrace::events
   CollectiveKind kind = CollectiveKind::kOther;
-  bool inferred = false;  ///< size, group and peers were copied from the same call of another step
+  bool inferred = false;  ///< size, group and peers are those of this call in another step
   std::int32_t group_size = -1;
   std::string group;              ///< as recorded, empty if unknown
   std::int64_t sequence = -1;     ///< as recorded
-  Bytes bytes = -1;               ///< the whole array, as link tables count it
+  Bytes bytes = -1;               ///< size of the whole array (docs/formats/links.md)
   std::vector<Message> messages;  ///< point-to-point only; empty if the peers are unknown
 };
 

@@ -9,10 +9,11 @@
 
 namespace weft::trace {
 
-/// `known[k]` says that the kernel or a host op described calls[k]. The other calls take size,
-/// group and peers from the same call of another step, and are marked as inferred. If no such call
-/// is found, they take the group of their stream. At worst quadratic in the calls of a stream (all
-/// periods are tried), but a wrong period usually fails at its first call.
+/// `known[k]`: whether the arguments of calls[k] were recorded, with its kernel or with a host op.
+/// Each other call takes size, group and peers from the corresponding call of another step, and is
+/// marked as inferred. If there is no such call, it takes only the group, from the other calls of
+/// its stream. The worst case is quadratic in the calls of a stream, because all periods are tried.
+/// But a wrong period usually fails at its first call.
 void fill_unknown_calls(const RankTrace& trace, const std::vector<bool>& known,
                         std::vector<Call>& calls);
 

@@ -31,8 +31,9 @@ std::vector<std::vector<Call>> find_calls(const Run& run) {
 std::vector<Match> match_calls(const Run& run, const std::vector<std::vector<Call>>& calls,
                                Diagnostics& diagnostics) {
   MatchContext context{run, calls, diagnostics, RoughClocks(run.ranks.size()), {}, 0};
-  // In this order: collectives tell most about the clocks of the ranks. Messages without a known
-  // peer are matched by time alone, so they need the best clocks and come last.
+  // The order matters. Collectives tell most about the clocks of the ranks, so they come first.
+  // Messages without a known peer are matched by time alone, so they need the best clocks and come
+  // last.
   match_collectives(context);
   match_messages(context);
   match_nameless_messages(context);

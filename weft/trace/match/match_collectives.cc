@@ -123,7 +123,7 @@ class CollectiveMatcher {
     SequenceItem item;
     item.end = c_.end_of(rank, call);
     if (call.kind != CollectiveKind::kOther) item.kind = static_cast<std::int32_t>(call.kind);
-    // Each rank contributes another size to an all-to-all, so sizes cannot be compared.
+    // The ranks contribute different sizes to an all-to-all, so sizes cannot be compared.
     if (!call.inferred && call.kind != CollectiveKind::kAllToAll) item.bytes = call.bytes;
     item.sequence = call.sequence >= 0 ? call.sequence : by_step_[rank][index];
     return item;
@@ -248,7 +248,8 @@ class CollectiveMatcher {
       const std::size_t next_j = last ? items.size() : match.pairs[k].second;
       const Nanos offset =
           match.pairs.empty() ? fallback : match.offset[std::min(k, match.offset.size() - 1)];
-      // Calls between two pairs exist on one side only. Put them in order of time.
+      // Between two pairs, each call exists only in the cluster or only in the track. Put these
+      // calls in order of time.
       while (i < next_i || j < next_j) {
         const bool from_slots =
             j >= next_j || (i < next_i && cluster.slots[i].item.end <= items[j].end + offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the parts of the matching share. Private to them.
+// The state that is shared by the functions of this folder that match calls. Private to them.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,9 @@
 
 namespace weft::trace {
 
-// Offsets between the clocks of ranks that earlier groups revealed. They serve later groups with
-// few calls as a prior. A union-find structure: each set holds ranks with known offsets.
+// Offsets between the clocks of ranks. They are learned from the groups that are matched first.
+// Groups with few calls are matched later and use these offsets as a prior. This is a union-find
+// structure: the offsets between all ranks of one set are known.
 class RoughClocks {
  public:
   explicit RoughClocks(std::size_t ranks) : parent_(ranks), offset_(ranks, 0) {
@@ -77,7 +78,7 @@ struct MatchContext {
 /// Each function handles its part of the calls and appends to context.matches.
 void match_collectives(MatchContext& context);
 void match_messages(MatchContext& context);
-/// Matches sends and receives whose peers are unknown, by their ends alone.
+/// Matches sends and receives whose peers are unknown. Compares only the times of their ends.
 void match_nameless_messages(MatchContext& context);
 
 }  // namespace weft::trace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks: the recordings of several ranks that lie beside the source tree, and
-// functions that distort their clocks.
+// For tests and benchmarks: lists the recordings with several ranks in a folder beside the source
+// tree, and distorts their clocks.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline std::vector<MultiRankSet> multi_rank_sets(const std::string& traces) {
   return sets;
 }
 
-/// A distorted clock: it shows t + offset + rate * (t - origin) at time t, where t counts from the
+/// A distorted clock. At time t it shows t + offset + rate * (t - origin). Here t counts from the
 /// epoch of the run's first rank.
 struct WrongClock {
   Nanos offset = 0;
@@ -67,8 +67,8 @@ struct WrongClock {
   }
 };
 
-/// Rewrites the times of a trace as a distorted clock would have recorded them. `epoch` is the one
-/// of the run's first rank before any clock was distorted.
+/// Rewrites the times of a trace as a distorted clock would have recorded them. `epoch` is the
+/// epoch of the run's first rank, before any clock was distorted.
 inline void put_wrong(RankTrace& trace, Nanos epoch, const WrongClock& clock) {
   const Nanos own = trace.epoch - epoch;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -84,9 +84,9 @@ inline void put_wrong(RankTrace& trace, Nanos epoch, const WrongClock& clock) {
   trace.epoch = epoch;
 }
 
-/// How well an alignment recovers from distorted clocks. Each moment has a time after alignment of
-/// the distorted run (`recovered`) and one after alignment of the original run (`untouched`).
-/// Returns the largest difference between the two, over the recording and all ranks.
+/// Tests how well an alignment corrects distorted clocks. `recovered` is the alignment of the
+/// distorted run, `untouched` that of the original run. Each gives every moment of each rank a time
+/// on the common clock. Returns the largest difference between these two times.
 inline Nanos recovery_error(const Run& run, const Alignment& untouched,
                             const std::vector<WrongClock>& wrong, const Alignment& recovered) {
   const Nanos epoch = run.ranks[0].epoch;

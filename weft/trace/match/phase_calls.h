@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the communication in op timelines (kPhase events). Their ops name their role in training in
-// the style of Megatron-LM ("forward-send", "grads-reduce-scatter"), and their ranks name their
-// place in the parallel layout.
+// Lists the communication in op timelines (kPhase events). The name of an op tells its role in
+// training, as in Megatron-LM ("forward-send", "grads-reduce-scatter"). Each rank tells its place
+// in the parallel layout.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace weft::trace {
 
 /// Calls of run.ranks[rank], in order of start. Peers and groups follow from replica, stage and
-/// shard. Left out are ops without partner in the timeline: gradient clipping, and all-reduces
-/// among tensor-parallel ranks that the timeline shows as one rank. O(n log n + n ranks).
+/// shard. Leaves out ops whose partner is not in the timeline: gradient clipping, and all-reduces
+/// among tensor-parallel ranks, which the timeline shows as a single rank. O(n log n + n ranks).
 std::vector<Call> phase_calls(const Run& run, std::size_t rank);
 
 }  // namespace weft::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligns the lists of two ranks that took part in the same communication: finds which entries are
-// the same call, although each list may lack entries and the clocks of the ranks differ by an
-// unknown offset. Private to the matching.
+// Two ranks took part in the same communication, and each has a list of its calls. This file finds
+// which entries of the two lists are the same call. Each list may lack entries, and the clocks of
+// the ranks differ by an unknown offset. Private to the matching.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ namespace weft::trace {
 
 /// The properties of one call that the alignment compares. Unknown properties are wildcards.
 struct SequenceItem {
-  Nanos end = 0;               ///< on the clock of its rank
-  std::int32_t kind = -1;      ///< -1 if unknown; known kinds must be equal
-  Bytes bytes = -1;            ///< -1 if unknown or not comparable between ranks
-  std::int64_t sequence = -1;  ///< recorded number, -1 if none; if both have one, it decides alone
+  Nanos end = 0;           ///< on the clock of its rank
+  std::int32_t kind = -1;  ///< -1 if unknown; known kinds must be equal
+  Bytes bytes = -1;        ///< -1 if unknown or not comparable between ranks
+  std::int64_t sequence =
+      -1;  ///< recorded number, -1 if none; if both calls have one, only it counts
 };
 
 struct SequenceOptions {
-  /// Score of any pair, whether its ends agree or not. Agreement of the ends adds up to 2.
+  /// The part of a pair's score that does not depend on its ends. Ends that agree add up to 2.
   double order_gain = 0.1;
-  /// A pair is dropped if its ends, after the offset, differ by more than this and by more than 20
-  /// times the spread. It is kept if the calls before and after it are pairs as well: then no other
-  /// partner is possible.
+  /// After the offset is applied, the ends of a pair should agree. A pair is dropped if they differ
+  /// by more than this and by more than 20 times the spread. It is kept all the same if the calls
+  /// before and after it form pairs too, because then no other partner is possible.
   Nanos doubtful = kMillisecond;
 };
 
-/// For messages: they arrive in the order in which they were sent, so order counts more. But they
-/// may wait in buffers for milliseconds, so ends may differ more.
+/// For messages. They arrive in the order in which they were sent, so order counts more than for
+/// collectives. A message may wait in a buffer for milliseconds, so its ends may differ more.
 constexpr SequenceOptions kMessageOptions = {1.0, 50 * kMillisecond};
 
 /// What is known about two clocks before the alignment.
@@ -43,18 +44,19 @@ struct SequencePrior {
 struct SequenceMatch {
   /// Indices into a and b; both increase.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  /// For each pair: what to add to b's clock to get a's clock near this pair (running median).
+  /// For each pair: what to add to a time of b's clock to get the time of a's clock. A running
+  /// median over neighbouring pairs.
   std::vector<Nanos> offset;
   Nanos spread = 0;  ///< robust standard deviation of the ends about the running offset
-  double score = 0;  ///< comparable between several `a` for the same `b`
+  double score = 0;  ///< if several `a` are aligned with one `b`: the best `a` scores most
 };
 
 /// `a` and `b` are in the order in which the calls were made. The members of a collective end
 /// together, so their ends agree after a constant (or slowly changing) offset; their starts do not
-/// agree. Among all offsets at which the lists can overlap, the one with the best agreement of ends
-/// wins. Tie-break: the offset nearest to the prior, or to 0 without prior, since most clocks are
-/// almost right. Cost: O(n m) up to a million cells; beyond that, a band of constant width around
-/// the diagonal. An empty list gives an empty match.
+/// agree. Among all offsets at which the lists can overlap, the result is the offset at which the
+/// ends agree best. Of equally good offsets, the one nearest to the prior wins. Without a prior it
+/// is the one nearest to 0, since most clocks are almost right. Cost: O(n m) up to a million cells;
+/// beyond that, a band of constant width around the diagonal. An empty list gives an empty match.
 SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const std::vector<SequenceItem>& b,
                               const std::optional<SequencePrior>& prior = std::nullopt,

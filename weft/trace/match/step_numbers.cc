@@ -67,7 +67,8 @@ std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
       const std::int64_t place = counts[r][{step->number, call.group, call.kind}]++;
       numbers[r][c] = step->number * kMostInStep + place;
     }
-    // All or nothing: a single shifted number would match unrelated collectives.
+    // If one rank differs, no call gets a number, because one shifted number would match unrelated
+    // collectives.
     if (counts[r] != counts[0]) return none;
     number_before_marks(trace, calls[r], numbers[r]);
   }

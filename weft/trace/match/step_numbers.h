@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derives sequence numbers for collectives that were recorded without, from the marks of training
-// steps. Private to the matching.
+// Gives sequence numbers to collectives that were recorded without them. The numbers follow from
+// the marks of training steps. Private to the matching.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace weft::trace {
 ///
 /// Why: gloo, MPI and UCC record no sequence numbers, and on busy hosts their ends differ too much
 /// to align them. But a collective begins in the step that waits for it, so every rank records the
-/// same number of collectives in a step. If the counts differ between ranks, or a rank has no step
-/// marks or other ones, all numbers are -1. O(n log n) in calls.
+/// same number of collectives in a step. All numbers are -1 if these counts differ between ranks,
+/// if a rank has no step marks, or if the ranks have different step marks. O(n log n) in calls.
 std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
                                                     const std::vector<std::vector<Call>>& calls);
 

@@ -17,7 +17,7 @@ struct MemberTimes {
 
 struct Transfer {
   Nanos begins = 0;  ///< when the last member arrived
-  Nanos ends = 0;    ///< when the first member that waited was done; never before `begins`
+  Nanos ends = 0;    ///< when the first member that had waited was done; at least `begins`
 
   /// Whether a member that was done at `member_end` waited for the last member. A member that was
   /// done before the last one arrived did not wait: the root of a broadcast, for example, or the

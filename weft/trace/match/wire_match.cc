@@ -36,8 +36,8 @@ struct End {
   std::vector<std::uint32_t> sent, received;        ///< indices of transfers, by offset
 };
 
-/// A loopback address means another endpoint on each host, so such a connection is identified by
-/// its host as well.
+/// A loopback address stands for a different endpoint on each host. So a connection with such an
+/// address is identified by its host too.
 std::string scope(const Run& run, std::uint32_t process, const WireConnection& connection) {
   const bool loopback = connection.peer.starts_with("127.") || connection.peer.starts_with("[::1]");
   return loopback ? host_of(run, process) : std::string();

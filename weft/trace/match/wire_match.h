@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds which transfers of different processes moved the same bytes: those at the two ends of one
-// connection whose byte ranges overlap. This is exact and does not depend on clocks. So the pairs
-// limit how far two clocks can be apart.
+// Finds which transfers of different processes moved the same bytes: a send at one end of a
+// connection and a receive at the other end, if their byte ranges overlap. This is exact and does
+// not depend on clocks. Each pair limits how much the clocks of the two processes can differ,
+// because no byte is received before it is sent.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ Nanos one_way(const Run& run, const WirePair& pair);
 /// before it is sent. The offset to add to times of `second` to get times of `first` lies in
 /// [low, high].
 struct ClockTie {
-  std::uint32_t first = 0;  ///< processes; first < second
+  std::uint32_t first = 0;  ///< numbers of the two processes; first < second
   std::uint32_t second = 0;
   Nanos low = 0;
   Nanos high = 0;
@@ -51,12 +52,13 @@ struct ClockTie {
 
 /// Ties for all pairs of processes that sent bytes to each other in both directions. There is one
 /// tie per piece of the recording: a piece lasts a tenth of a second, or a 64th of the recording if
-/// that is longer. Within a piece, drift is too small to make the bounds contradict each other. If
-/// they still do, because a clock was set, the piece is left out.
+/// that is longer. Within a piece, clocks drift too little to make the bounds contradict each
+/// other. If the bounds still do so, because somebody set a clock, the piece is left out.
 std::vector<ClockTie> clock_ties(const Run& run);
 
-/// Ties between ranks: those of `ties`, and those that follow if two ranks are tied to the same
-/// bystander, as workers are to their parameter server.
+/// The ties between two ranks: those in `ties`, and further ones through bystanders. If two ranks
+/// are tied to the same bystander, as two workers to their parameter server, a tie between the two
+/// ranks follows.
 std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<ClockTie>& ties);
 
 }  // namespace weft::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests and benchmarks: builds a large job from copies of a small recorded one. Each copy is a
-// tensor-parallel group on a host of its own. The smallest all-reduces join all ranks, as the
-// data-parallel ones of such a job do.
+// tensor-parallel group on a host of its own. The smallest all-reduces get a group of all ranks.
+// They stand for the data-parallel all-reduces that a real job of this size has.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct CopyOptions {
   double stretch = 0.05;                 ///< relative change of the work between collectives
 };
 
-/// Maps times piecewise linearly between given points. The map is monotone, so events that nested
-/// or touched still do.
+/// Maps times piecewise linearly between given points. The map never reverses the order of two
+/// times. So events that nested or touched before still nest or touch.
 class TimeWarp {
  public:
   void add(Nanos from, Nanos to) {

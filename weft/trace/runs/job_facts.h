@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts about the process that made a trace. `weft record` writes them into a file beside the trace
-// (see docs/formats/job.md). Some profilers record neither host nor process id, but these are
-// needed to find the logs of transfers that belong to a trace.
+// (see docs/formats/job.md). Some profilers record neither host nor process id, but Weft needs both
+// to find the logs of transfers that belong to a trace.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace weft::trace {
 
-/// Whether the file's name is that of such a file.
+/// Whether the name of the file is that of a file with facts ("r0.job.json").
 bool is_job_facts(const std::string& file);
 /// Whether such a file exists beside the trace. If so, `weft record` made the trace.
 bool has_job_facts(const RankTrace& trace);

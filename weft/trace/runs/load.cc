@@ -222,8 +222,8 @@ void compare_collectives(const Run& run, bool alone, Diagnostics& diagnostics) {
   }
 }
 
-/// Takes the traces of processes that are not ranks out of `traces`. If there are no others, they
-/// stay: a folder with nothing but a server's trace is still readable.
+/// Takes the traces of processes that are not ranks out of `traces`. If there are no other traces,
+/// they stay in `traces`. So a folder that has only a server's trace is still readable.
 std::vector<RankTrace> take_services(std::vector<FileTraces>& traces) {
   const auto serves = [](const FileTraces& file) { return is_service_file(file.front().file); };
   std::vector<RankTrace> services;

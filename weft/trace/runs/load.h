@@ -32,9 +32,9 @@ struct Recording {
   std::vector<Run> runs;  ///< by time of their first event; empty only if the share has no trace
 };
 
-/// Inputs are files, folders, globs, and "-" for standard input. A file that is named and is not a
-/// trace is an Error. Inside a folder, such files are skipped with a diagnostic, as long as another
-/// file is readable. Linear in the input, apart from sorting.
+/// Inputs are files, folders, globs, and "-" for standard input. If the caller names a file that is
+/// not a trace, load() fails. If such a file is in a folder that the caller names, it is skipped
+/// with a diagnostic, as long as another file is readable. Linear in the input, apart from sorting.
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics);
 

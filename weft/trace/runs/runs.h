@@ -24,7 +24,7 @@ using FileTraces = std::vector<RankTrace>;
 /// Traces of unknown rank get the free rank numbers, in order of their process ids.
 std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diagnostics);
 
-/// Ranks of the world without a recording.
+/// The ranks from 0 to the world size - 1 that have no recording.
 struct MissingRanks {
   static constexpr std::size_t kListed = 8;
   std::int64_t count = 0;
@@ -32,7 +32,7 @@ struct MissingRanks {
 };
 MissingRanks missing_ranks(const Run& run);
 
-/// Adds one diagnostic that names the ranks of the world without a recording, if there are any.
+/// Adds one diagnostic that names the missing ranks, if there are any.
 void report_missing_ranks(const Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded processes of a job that are not ranks ("services"): parameter servers, and the chief of
-// a TensorFlow job, which gives work to the workers and alone counts the steps. They are recognised
-// by the file names that `weft record` gives them.
+// a TensorFlow job. The chief gives work to the workers, and it is the only process that counts the
+// steps. Traces of services are recognised by the file names that `weft record` gives them.
 #pragma once
 
 #include <string_view>
@@ -21,13 +21,13 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
 
 /// Adds to the ranks what the services recorded about them: exchanges with servers and, if a rank
 /// marks no steps, the steps of the chief. At the end of a step the chief waits for all ranks, so
-/// each step ends with a barrier. The clocks of services on other hosts are set by the recorded
-/// transfers between the hosts, so logs of probes must have been attached before.
+/// each step ends with a barrier. The offset of a service's clock on another host follows from the
+/// recorded transfers between the hosts. So attach the logs of probes before this call.
 void join_services(Run& run, Diagnostics& diagnostics);
 
 /// The number of ranks that reach a parameter server over a network (and not on their own host). If
-/// there are several servers, the largest number. If no server was recorded: the number of ranks
-/// that talk mostly to other hosts.
+/// there are several servers, this is the number for the server that is far from most ranks. If no
+/// server was recorded: the number of ranks that talk mostly to other hosts.
 std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

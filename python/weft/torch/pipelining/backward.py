@@ -3,8 +3,9 @@
 
 Other devices wait for the gradients of the stage's inputs, but not for those of its weights. So the
 backward pass can be split. The first half runs the autograd graph from the outputs to the inputs.
-It stores the gradients that arrive at each node from which a branch leads to parameters only. The
-second half starts from these nodes and computes the gradients of the parameters.
+At some nodes on this way, called exits, a branch leaves that leads only to parameters. The first
+half stores the gradients that arrive at the exits. The second half starts from the exits and
+computes the gradients of the parameters.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class SplitBackward:
                 self._exits.append(_Exit(node, leaves, []))
                 for leaf in leaves:
                     reached.setdefault(id(leaf), []).append(self._exits[-1])
-        # A parameter that several exits reach gets its gradient from the outputs instead. Starting
-        # at each exit would count what flows from one exit to another more than once.
+        # If several exits reach a parameter, its gradient is computed from the outputs instead.
+        # Computed from each exit, gradients that flow from one exit to another would count twice.
         alone = {key for key, exits in reached.items() if len(exits) == 1}
         for exit_ in self._exits:
             exit_.parameters = [p for p in exit_.parameters if id(p) in alone]
@@ -136,7 +137,7 @@ def _behind(starts: Iterable[Any], outside: set[Any]) -> set[Any]:
 
 def _leading_to(ends: set[Any], outputs: Sequence[Tensor]) -> set[Any]:
     """All nodes on paths from the outputs to one of the ends, both included."""
-    order: list[Any] = []  # in post-order: the nodes that a node leads to come before it
+    order: list[Any] = []  # in post-order: a node comes after all nodes that it leads to
     seen: set[Any] = set()
     stack = [(get_gradient_edge(value).node, False) for value in outputs]
     while stack:

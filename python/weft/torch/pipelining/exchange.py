@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends and receives activations and gradients between the devices of a pipeline.
 
-Sender and receiver know from the plan which messages pass between them. The order is that in which
-the sender produces them. There are two cases, depending on the back-end; in both, data moves while
-devices compute:
+Sender and receiver know from the plan which messages pass between them. Messages are sent in the
+order in which the sender produces them. There are two cases, depending on the back-end. In both
+cases, data moves while devices compute.
 
 - A send does not wait for its receive (gloo). Then receives are posted a few messages ahead.
 - Both ends wait for each other (NCCL, "meeting"). Then turns.py gives both ends a common order, and
   calls send() and receive() accordingly.
 
-A message from a peer shows how far the peer has come in its order of ops, and so which earlier
-sends to it must have ended.
+A message from a peer shows how far the peer has come in its order of ops. From this, the device
+knows which of its earlier sends to the peer must have ended.
 """
 
 from __future__ import annotations
@@ -165,8 +165,9 @@ class Exchange:
         self._begin_step()
 
     def give(self, key: Key, values: Sequence[Any]) -> None:
-        """Pass values to all devices that need a part of them, which may include this one. They are
-        sent at once; if both ends meet, they are only stored, and send() sends them."""
+        """Pass values to all devices that need a part of them; this device may be one of them. If
+        sends do not wait for receives, the values are sent at once. Otherwise they are only stored,
+        and send() sends them."""
         cut, upwards = key.cut, key.kind == "F"
         stage = self._plan.stages[cut + (0 if upwards else 1)]
         other = self._plan.stages[cut + (1 if upwards else 0)]
@@ -216,8 +217,9 @@ class Exchange:
         self._sent[peer].append((used_by, self._links_to[peer].send(memory, peer), memory))
 
     def take(self, key: Key) -> list[Any]:
-        """Wait for the values of a key; those that need gradients require them. For a key of kind
-        B: the gradients of those values, in the same order."""
+        """Wait for the values of a key and return them. For a key of kind F, values that need
+        gradients have requires_grad set. For a key of kind B, the result is the gradients of these
+        values, in the same order."""
         if key in self._here:
             return self._here.pop(key)
         for peer in [] if self._meeting else self._senders[key]:
@@ -233,8 +235,9 @@ class Exchange:
         return arriving.complete()
 
     def _finish_sends(self, peer: int, position: int) -> None:
-        """The peer has reached this position of its order. Everything that its earlier ops used has
-        arrived there, so these sends are done and their memory can be freed."""
+        """Call this when the peer has reached this position of its order of ops. Everything that
+        the peer's earlier ops used has arrived at the peer. So these sends are done, and this
+        function frees their memory."""
         left = []
         for sent in self._sent[peer]:
             if sent[0] <= position:

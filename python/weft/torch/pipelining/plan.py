@@ -41,18 +41,17 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    name: str  # the file, or "the plan"; for messages
+    name: str  # the name of the file, or "the plan"; used in messages
     microbatches: int
     devices: int  # of the cluster, including idle ones
     stages: tuple[PlannedStage, ...]
     orders: Mapping[tuple[int, ...], tuple[Op, ...]]
-    """By group of devices: the ops of all its stages, in the
-    order in which its devices run them."""
+    """Key: a group of devices. Value: the ops of all stages of the group, in the order in which
+    each of its devices runs them."""
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        """The distinct sets of devices that stages have, in the
-        order of the first stage of each."""
+        """The groups of devices, each once, in the order of their first stages."""
         return list(dict.fromkeys(stage.devices for stage in self.stages))
 
     @property
@@ -238,9 +237,9 @@ def gives(op: Op, stages: int) -> tuple[int, str] | None:
 
 
 def times_of(plan: Plan) -> dict[Op, tuple[int, int]]:
-    """The begin and end of every op on a simulated clock, on which a whole backward takes two units
-    and every other op one. Ops that can never start, because they
-    wait for each other, are left out."""
+    """The begin and end of every op on a simulated clock. A whole backward takes two units of time,
+    and every other op takes one. If ops wait for each other in a circle, they never start and are
+    left out."""
     times: dict[Op, tuple[int, int]] = {}
     given: dict[tuple[int, str, int], int] = {}
     heads = dict.fromkeys(plan.orders, 0)

@@ -51,7 +51,7 @@ class Pipeline(Part):
             for number, module in self.stages.items()
         }
         self._groups = {g: dist.new_group(list(g)) for g in plan.groups if len(g) > 1}
-        self._meeting = in_groups(device)  # both ends of a message wait for each other
+        self._meeting = in_groups(device)  # whether a send waits for its receive, as with NCCL
         self._directions = two_groups() if self._meeting else (None, None)
         self._share_parameters()
         self._exchange: Exchange | None = None
@@ -218,8 +218,8 @@ class _Batch:
 
 
 def _check_same(tag: int, device: torch.device) -> None:
-    """Check that all ranks have the same plan. All ranks see an error, so none of them waits for
-    messages that never come."""
+    """Check that all ranks have the same plan. If they do not, the function raises an error on all
+    ranks, so no rank waits for messages that never come."""
     # One all-reduce gives both the largest tag and, negated, the smallest.
     ends = torch.tensor([tag, -tag], dtype=torch.int64, device=device)
     dist.all_reduce(ends, dist.ReduceOp.MAX)

@@ -2,9 +2,10 @@
 """Divides the samples of a micro-batch among the replicas of each stage, and finds the pieces that
 replicas of neighbouring stages exchange.
 
-If two neighbouring stages are both replicated, the replicas of one have blocks of consecutive
-samples and the replicas of the other every r-th sample. Then every sender has samples for every
-receiver, so all links between them carry a part of the data, as the planner assumes.
+If two neighbouring stages are both replicated, each replica of one stage has a block of consecutive
+samples. The other stage has r replicas, and each of them has every r-th sample. So every sender has
+samples for every receiver, and all links between them carry a part of the data, as the planner
+assumes.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ class Samples:
 
     @staticmethod
     def _choose(plan: Plan, count: int) -> list[bool]:
-        """For each stage, whether its replicas have every r-th sample instead of blocks. It changes
-        from stage to stage, unless the next stage has the same devices, which then keep their
-        samples, or there are more pairs of replicas than samples."""
+        """For each stage, whether its replicas have every r-th sample instead of blocks.
+
+        The value changes from each stage to the next, with two exceptions. It stays if the next
+        stage has the same devices, so that these keep their samples. It also stays if there are
+        more pairs of replicas than samples, because not every pair could share a sample then.
+        """
         strided = [False]
         for before, stage in zip(plan.stages, plan.stages[1:]):
             replicas = len(before.devices) * len(stage.devices)

@@ -48,8 +48,8 @@ class Stage:
             kept.random = self._random_state()
             with torch.no_grad():
                 outputs = self._run(kept)
-            # Without a graph, assume that every floating-point output depends on something that
-            # requires a gradient, if there is anything of that kind.
+            # There is no graph that tells which outputs need gradients. If any parameter or input
+            # needs one, assume that every floating-point output depends on it.
             wanted = self._trained or any(_wants(value) for value in inputs)
             kept.differentiable = [wanted and _is_real(value) for value in outputs]
         else:

@@ -42,8 +42,9 @@ def version() -> tuple[int, int]:
 def rows_of(plan: Plan) -> list[str]:
     """The schedule in torch's CSV format, one row per rank.
 
-    torch appends the losses to a list as the last stage computes them, and later looks them up by
-    the number of the micro-batch. So micro-batches are renumbered in the order of the last stage.
+    torch appends each loss to a list when the last stage computes it. Later it looks up the loss of
+    a micro-batch by the number of the micro-batch. So this function renumbers micro-batches in the
+    order in which the last stage runs them.
     """
     last = len(plan.stages) - 1
     order = [

@@ -5,11 +5,12 @@ If a send never waits for its receive (gloo), the device only runs its ops in or
 exchange sends and receives on its own.
 
 With NCCL, a send and its receive wait for each other on the GPU, and the GPU may run queued
-messages one after the other. So a message that waits could block another one that its peer needs
-first: a deadlock. To prevent that, all devices handle messages in one common order. It comes from a
-simulation of the plan (times_of()), in which a message passes when the op that makes its data ends.
-Of all messages that are not done yet, both ends of the first one in that order are always ready for
-it, so the pipeline never stops.
+messages one after the other. So a message that waits could block another message that the peer
+needs first. That would be a deadlock. To prevent it, all devices handle messages in one common
+order. This order comes from a simulation of the plan (times_of()): a message passes when the op
+that makes its data ends. Consider the first message in this order that is not done yet. Its sender
+and its receiver have done all earlier messages, so both are ready for it. So the pipeline never
+stops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combines and scales 16 bytes of elements at a time. Half precision is computed in f32 and rounded
-// after each operation, and a minimum or maximum with a NaN is a NaN, as on the host.
+// Combines and scales 16 bytes of elements at a time. The results are the same as on the host: half
+// precision is computed in f32 and rounded after each operation, and a minimum or maximum with a
+// NaN is a NaN.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -100,7 +101,8 @@ template <class T>
 struct Combine<Complex<T>> {
   static __device__ Complex<T> of(Operation operation, Complex<T> a, Complex<T> b) {
     if (operation == Operation::kSum) return {a.real + b.real, a.imaginary + b.imaginary};
-    // Round each product before the addition, as the host does, instead of fusing both.
+    // Round each product before the addition, as the host does, instead of fusing multiplication
+    // and addition.
     const auto product = [](T x, T y) {
       if constexpr (sizeof(T) == 4) return __fmul_rn(x, y);
       if constexpr (sizeof(T) == 8) return __dmul_rn(x, y);
@@ -146,7 +148,7 @@ __device__ inline __nv_bfloat16 scaled(__nv_bfloat16 value, std::int64_t times, 
 }
 __device__ inline Bool8 scaled(Bool8 value, std::int64_t, std::int64_t) { return value; }
 
-/// Calls take.operator()<T>() with the type of that number.
+/// Calls take.operator()<T>() with the C++ type T for that value of Type.
 template <class Take>
 __device__ void with_type(Type type, const Take& take) {
   switch (type) {
@@ -202,7 +204,7 @@ __device__ void combine16(Type type, const Choose& choose, uint4 (&values)[kCoun
 template <int kCount>
 __device__ void combine16(Type type, Operation operation, uint4 (&values)[kCount],
                           const uint4 (&addends)[kCount]) {
-  if (operation == Operation::kSum) {  // by far the most frequent: decided at compile time
+  if (operation == Operation::kSum) {  // by far the most frequent, so it is fixed at compile time
     combine16(
         type, [] { return Operation::kSum; }, values, addends);
   } else {

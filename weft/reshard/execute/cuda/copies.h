@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller asks for: boxes to copy, combine, fill or scale. And the same encoded as plain
-// numbers, which is how any language passes it to the library.
+// A Copy is what a caller asks for: a box to copy, combine, fill or scale. A list of copies can be
+// encoded as plain numbers. In this form, any programming language can pass it to the library.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace weft::reshard::execute::cuda {
 struct Copy {
   static constexpr std::int32_t kNoBuffer = -1;
 
-  /// kNoBuffer: there is no source, and `from` and `more` are two numbers. With kCopy they are the
-  /// bytes of an element to fill the target with. With kScale each element becomes
-  /// element * from / more.
+  /// kNoBuffer: there is no source, and `from` and `more` are two numbers. With kCopy, these
+  /// numbers are the bytes of the element with which the target is filled. With kScale, each
+  /// element becomes element * from / more.
   std::int32_t from_buffer = 0;
   std::int32_t to_buffer = 0;
   std::int64_t from = 0, to = 0;  ///< offsets in the buffers, in bytes
   std::int64_t element = 1;       ///< bytes: 1, 2, 4, 8 or 16
   Type type = Type::kBytes;       ///< only for combining and scaling
-  /// kCopy replaces. Others combine the source into what the target holds.
+  /// kCopy replaces the target. Other operations combine the source into the target's data.
   Operation operation = Operation::kCopy;
   std::int64_t more = 0;
   std::vector<CopyLoop> loops;  ///< in any order
@@ -33,20 +33,24 @@ struct Copy {
   bool has_source() const { return from_buffer != kNoBuffer; }
 };
 
-/// kBytes if there is no type of that name. Names as in problems: f32, bf16, i64, c128, pred, ...
+/// The type of that name; kBytes if there is none. Names are those of problems: f32, bf16, i64,
+/// c128, pred, ...
 Type type_of(std::string_view name);
-/// kCopy if there is none. An average is combined as a sum, and scaled at the end.
+/// The operation of that name; kCopy if there is none. An average is combined as a sum, and scaled
+/// at the end.
 Operation operation_of(std::string_view name);
 /// Bytes of an element; 0 for kBytes.
 std::int64_t size_of(Type type);
 /// Whether the operation is defined for the type. Complex numbers have no order.
 bool can_combine(Type type, Operation operation);
 
-/// For each copy, kHead numbers: from_buffer, from, to_buffer, to, element, type, operation, more,
-/// and the number of loops. Then for each loop its extent and its strides in source and target.
+/// Encodes copies as numbers. Each copy has kHead numbers: from_buffer, from, to_buffer, to,
+/// element, type, operation, more, and the number of loops. Then follow three numbers for each
+/// loop: its extent, its stride in the source, and its stride in the target.
 inline constexpr std::size_t kHead = 9;
 std::vector<std::int64_t> encode(const std::vector<Copy>& copies);
-/// Returns what is wrong with the numbers; empty: nothing. `buffers`: how many buffers there are.
+/// Decodes copies. Returns a description of what is wrong with the numbers; empty if they are
+/// right. `buffers` is the number of buffers.
 std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
                    std::vector<Copy>& copies);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft-cuda.so for C++. Its functions are looked up at run time, so that nothing of Weft needs
-// CUDA to be built or started.
+// The functions of libweft-cuda.so for C++. They are looked up at run time, so no part of Weft
+// needs CUDA to be built or started.
 #pragma once
 
 #include <string>
@@ -29,8 +29,9 @@ struct Gpu {
   decltype(&weft_cuda_stream_free) stream_free = nullptr;
 };
 
-/// `path`: of the library, or a name that the loader finds. It stays loaded. An Error
-/// (kUnavailable) if there is none, or if it belongs to another version of Weft.
+/// `path` is the path of the library, or a name that the loader finds. The library stays loaded.
+/// Returns an Error (kUnavailable) if there is no such library, or if it belongs to another version
+/// of Weft.
 Result<Gpu> load_gpu(const std::string& path);
 
 }  // namespace weft::reshard::execute::cuda

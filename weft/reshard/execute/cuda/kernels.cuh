@@ -10,7 +10,8 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Addresses of the buffers. A few are passed with the launch; more lie in the memory of the GPU.
+/// The addresses of the buffers. Up to kFew addresses are passed with the launch. More addresses
+/// lie in the memory of the GPU.
 struct Addresses {
   static constexpr std::size_t kFew = 64;
   char* few[kFew] = {};
@@ -34,7 +35,7 @@ __device__ inline char* address_of(const Addresses& addresses, std::int32_t buff
 cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
 cudaError_t launch_tiled(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
 cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
-/// Loads all kernels, so that the first launch does not have to.
+/// Loads all kernels, so that the first launch does not have to load them.
 cudaError_t prepare_kernels();
 
 }  // namespace weft::reshard::execute::cuda

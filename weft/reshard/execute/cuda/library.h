@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft-cuda.so: the kernels behind plain C functions, for any language that can load a library.
-// It contains its own CUDA runtime and uses the primary context of the process, so streams and
-// memory of PyTorch, CuPy or JAX can be passed as they are.
+// libweft-cuda.so offers the kernels as plain C functions, for any language that can load a
+// library. It contains its own CUDA runtime and uses the primary context of the process. So streams
+// and memory of PyTorch, CuPy or JAX can be passed without conversion.
 //
-// Functions that can fail return 0 on success; otherwise they write one sentence into `error`,
+// Functions that can fail return 0 on success. Otherwise they write one sentence into `error`,
 // which has kErrorBytes bytes. All functions work on the current device of the calling thread. A
-// plan belongs to the device of its first run, and to one stream at a time.
+// plan belongs to the device of its first run. It must be used on only one stream at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,17 @@ extern "C" {
 struct WeftCudaPlan;
 
 std::int32_t weft_cuda_abi();
-/// The numbers of types and operations in encoded copies, see copies.h; 0: there is none of that
-/// name.
+/// The numbers of types and operations in encoded copies, see copies.h. 0: there is no type or
+/// operation of that name.
 std::int32_t weft_cuda_type(const char* name);
 std::int32_t weft_cuda_operation(const char* name);
 
-/// Loads the kernels now. Loading them later would wait for everything queued on the device, which
-/// must not happen if that waits for another process.
+/// Loads the kernels now. Loading them later would wait for everything that is queued on the
+/// device. This must not happen if the queued work waits for another process.
 std::int32_t weft_cuda_prepare(char* error);
 
-/// `numbers`: encoded copies, `count` numbers in total. `buffers`: how many buffers they use.
+/// `numbers` are encoded copies, `count` numbers in total. `buffers` is the number of buffers that
+/// they use.
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
                                  std::int32_t buffers, WeftCudaPlan** plan, char* error);
 /// Queues the plan on `stream` (a cudaStream_t) without waiting for what is queued there. Buffers
@@ -42,10 +43,12 @@ std::int32_t weft_cuda_plan_launches(const WeftCudaPlan* plan);
 /// Waits for the device before it frees the plan.
 void weft_cuda_plan_free(WeftCudaPlan* plan);
 
-/// What a transport needs besides plans: memory, and the progress of a stream.
+/// These functions are for transports, which need memory and the progress of a stream besides
+/// plans.
 std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release(void* memory);
-/// Pinned memory of the host, so that weft_cuda_fetch() and weft_cuda_put() do not wait.
+/// Pinned memory of the host. Copies from and to it by weft_cuda_fetch() and weft_cuda_put() do not
+/// wait.
 std::int32_t weft_cuda_allocate_host(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release_host(void* memory);
 std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes, void* stream,
@@ -54,7 +57,7 @@ std::int32_t weft_cuda_put(void* device, const void* host, std::int64_t bytes, v
                            char* error);
 std::int32_t weft_cuda_event_make(void** event, char* error);
 std::int32_t weft_cuda_event_record(void* event, void* stream, char* error);
-/// `done`: whether everything that was queued before the event was recorded has completed.
+/// Sets `done`: whether everything that was queued before the event was recorded has completed.
 std::int32_t weft_cuda_event_done(void* event, std::int32_t* done, char* error);
 void weft_cuda_event_free(void* event);
 std::int32_t weft_cuda_stream_make(void** stream, char* error);

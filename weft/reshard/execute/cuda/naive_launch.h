@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs launches that copy on the host, as the kernels would.
+// For tests: runs launches that copy. It works on the host and does the same as the kernels.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace weft::reshard::execute::cuda {
 
 using Memory = std::vector<std::uint8_t>;
 
-/// Bytes [low, high) of a row that a slot covers, computed as in the kernels.
+/// The bytes [low, high) of a row that a slot covers, computed as in the kernels. The row begins at
+/// `from` in the source and at `to` in the target.
 struct Slot {
   std::int64_t from, to, low, high;
 };
@@ -36,7 +37,8 @@ inline Slot slot_of(const BoxWork& box, std::uint32_t number, std::size_t to_add
           std::min<std::int64_t>(box.run, slot * 16 - before + 16)};
 }
 
-/// Returns how often each byte of the target is written. `address`: where the target would begin.
+/// Runs the warps of a launch. Returns how often each byte of the target is written. `address` is
+/// the address at which the target would begin.
 inline std::vector<int> run_warps(const Launch& launch, const Memory& from, Memory& to,
                                   std::size_t address) {
   std::vector<int> written(to.size(), 0);
@@ -54,7 +56,7 @@ inline std::vector<int> run_warps(const Launch& launch, const Memory& from, Memo
   return written;
 }
 
-/// Memory that begins at any offset in a block, with at least one block before and behind it.
+/// Memory that begins at a given offset in a block, with at least one block before and behind it.
 class Placed {
  public:
   Placed(const Memory& memory, std::size_t address)
@@ -74,7 +76,8 @@ class Placed {
   std::uint8_t* begin_;
 };
 
-/// Runs tiles step by step; each step by all threads in turn. Both buffers begin at `address`.
+/// Runs the tiles of a launch step by step. All threads run each step, one after the other. Both
+/// buffers begin at `address`.
 inline void run_tiles(const Launch& launch, const Memory& from, Memory& to, std::size_t address) {
   constexpr std::uint32_t kWorkers = 24;
   const Placed source(from, address), target(to, address);

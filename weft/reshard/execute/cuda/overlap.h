@@ -6,7 +6,8 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Exact for boxes whose strides divide each other. True if it cannot tell.
+/// The result is exact for boxes whose strides divide each other. For other boxes the function
+/// returns true if it cannot decide.
 bool targets_may_overlap(const Copy& a, const Copy& b);
 
 }  // namespace weft::reshard::execute::cuda

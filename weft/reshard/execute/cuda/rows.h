@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies with their loops joined: rows of bytes, which the kernels divide among threads.
+// Copies with their loops joined. A copy then consists of rows of contiguous bytes, which the
+// kernels divide among threads.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@ struct Rows {
   std::int64_t from = 0, to = 0;
   std::int64_t run = 0;
   std::vector<CopyLoop> loops;  ///< outermost first
-  int alignment = 1;            ///< of all rows and their lengths on both sides, in bytes
+  int alignment = 1;            ///< of all rows on both sides and of their lengths, in bytes
   bool from_blocks = false;     ///< all rows of the source consist of whole blocks
   bool steady = false;          ///< all rows begin at the same offset in a block of the target
 };
@@ -21,11 +22,11 @@ struct Rows {
 /// The most bytes that a thread copies at a time: one block.
 inline constexpr std::int64_t kBlock = 16;
 
-/// `alignment`: of each buffer's address, 1 to 16 bytes.
+/// `alignment` is that of each buffer's address, 1 to 16 bytes.
 Rows rows_of(const Copy& copy, const std::vector<int>& alignment);
 
-/// The largest power of two, up to 16, that divides all numbers that were combined into `bits` by
-/// bitwise or.
+/// The largest power of two, up to 16, that divides several numbers. `bits` is the bitwise or of
+/// these numbers.
 int lowest_bit(std::int64_t bits);
 
 }  // namespace weft::reshard::execute::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block do with a tile, step by step; they wait for each other between steps.
-// The same code runs on the host in tests, one thread after the other.
+// What the threads of a block do with a tile, step by step. All threads wait for each other between
+// steps. Tests run the same code on the host, one thread after the other.
 #pragma once
 
 #include "weft/reshard/execute/cuda/tile_memory.h"
@@ -8,7 +8,8 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Bytes of a segment that is read, and of one that is written, if a tile has `rows` rows.
+/// The bytes of a segment that is read, and of a segment that is written, if a tile has `rows`
+/// rows.
 WEFT_GPU std::uint32_t bytes_read(const TiledCopy& copy, std::uint32_t rows) {
   return (copy.packs ? copy.parts : rows) * copy.part;
 }
@@ -16,7 +17,8 @@ WEFT_GPU std::uint32_t bytes_written(const TiledCopy& copy, std::uint32_t rows) 
   return (copy.packs ? rows : copy.parts) * copy.part;
 }
 
-/// Finds the addresses of all segments. `array`, `messages`: where the tiled copy begins.
+/// Finds the addresses of all segments. `array` and `messages` are the addresses at which the tiled
+/// copy begins.
 WEFT_GPU void list_segments(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                             std::uint64_t array, std::uint64_t messages, Worker worker,
                             TileMemory& memory) {
@@ -49,7 +51,8 @@ WEFT_GPU void list_segments(const TiledCopy& copy, std::uint32_t first, std::uin
   }
 }
 
-/// Step 1: finds all addresses. With a pitch, blocks can be fetched without them, which starts now.
+/// Step 1: finds all addresses. If the copy has a pitch, its blocks can be fetched without these
+/// addresses, so this step also starts fetching them.
 WEFT_GPU void begin_tile(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                          std::uint64_t array, std::uint64_t messages, Worker worker,
                          TileMemory& memory) {
@@ -57,8 +60,8 @@ WEFT_GPU void begin_tile(const TiledCopy& copy, std::uint32_t first, std::uint32
   list_segments(copy, first, rows, array, messages, worker, memory);
 }
 
-/// Step 2: fetches all blocks that contain a byte of the tile, unless step 1 did. They have to have
-/// arrived before step 3.
+/// Step 2: fetches all blocks that contain a byte of the tile, unless step 1 did so. The blocks
+/// must have arrived before step 3.
 WEFT_GPU void fetch_tile(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                          TileMemory& memory) {
   if (copy.pitch != 0) return;
@@ -75,16 +78,16 @@ WEFT_GPU void fetch_tile(const TiledCopy& copy, std::uint32_t rows, Worker worke
   }
 }
 
-/// Where a unit's bytes lie in the tile: the first `left` bytes at `first`. The others at `second`
-/// plus their offset in the unit.
+/// Where the bytes of a unit lie in the tile. The first `left` bytes begin at `first`. For each of
+/// the other bytes, `second` plus the byte's offset in the unit is its place.
 struct Halves {
   std::uint32_t first, second;
   std::int32_t left;
 };
 
-/// Loads four words in an order that starts with a different word in different threads. If all
-/// threads started with word 0, units two apart would access the same banks of shared memory at the
-/// same time. `word`: loads word 0 to 3; `turn`: the word to start with.
+/// Loads four words. Different threads start with different words. If all threads started with word
+/// 0, units two apart would access the same banks of shared memory at the same time. `word` loads
+/// word 0 to 3. `turn` is the word to start with.
 template <class Word>
 WEFT_GPU Words<4> in_turn(std::uint32_t turn, Word word) {
   std::uint32_t a[4], b[4];
@@ -95,7 +98,7 @@ WEFT_GPU Words<4> in_turn(std::uint32_t turn, Word word) {
   return words;
 }
 
-/// The words of a unit if everything is a multiple of 4 bytes.
+/// The words of a unit if all positions and lengths are multiples of 4 bytes.
 WEFT_GPU Words<4> aligned_words(const TileMemory& memory, const Halves& halves,
                                 std::uint32_t turn) {
   return in_turn(turn, [&](std::int32_t i) {
@@ -103,7 +106,7 @@ WEFT_GPU Words<4> aligned_words(const TileMemory& memory, const Halves& halves,
   });
 }
 
-/// The words of a unit at any alignment. One word may contain bytes of both halves.
+/// The words of a unit at any alignment. One word may contain bytes of the two halves.
 WEFT_GPU Words<4> shifted_words(const TileMemory& memory, const Halves& halves,
                                 std::uint32_t turn) {
   const std::int32_t mixed = halves.left < 16 && (halves.left & 3) != 0 ? halves.left & ~3 : 16;
@@ -117,11 +120,11 @@ WEFT_GPU Words<4> shifted_words(const TileMemory& memory, const Halves& halves,
   });
 }
 
-/// Bytes of a unit if parts do not consist of whole units.
+/// The bytes of a unit if parts do not consist of whole units.
 inline constexpr std::uint32_t kShiftedUnit = 16;
 
 /// How units are loaded from the tile. kWhole: a unit is contiguous and aligned to its size.
-/// kByWords: aligned to 4 bytes. kByBytes: at any byte.
+/// kByWords: its pieces are aligned to 4 bytes. kByBytes: its pieces may begin at any byte.
 enum class Fit { kWhole, kByWords, kByBytes };
 
 /// Step 3: writes all aligned units that belong to one segment as a whole.
@@ -169,8 +172,8 @@ WEFT_GPU std::uint32_t place_of(const TiledCopy& copy, const TileMemory& memory,
   return memory.place[part] + segment * copy.part + column - part * copy.part;
 }
 
-/// Part of step 3 if segments do not consist of whole units: writes what lies before the first and
-/// behind the last whole unit of each segment, one `Element` per thread.
+/// A part of step 3, for segments that do not consist of whole units: writes the bytes before the
+/// first and behind the last whole unit of each segment. Each thread writes one `Element`.
 template <class Element>
 WEFT_GPU void write_ends(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                          const TileMemory& memory) {
@@ -190,7 +193,7 @@ WEFT_GPU void write_ends(const TiledCopy& copy, std::uint32_t rows, Worker worke
   }
 }
 
-/// Part of step 3: writes all ends of segments that are no whole units.
+/// A part of step 3: writes all ends of segments that are not whole units.
 WEFT_GPU void write_all_ends(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                              const TileMemory& memory) {
   const bool by_rows = copy.pitch != 0;

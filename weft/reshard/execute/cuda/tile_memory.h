@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared memory of a block of threads for one tile, and the few instructions that differ
-// between the GPU and the host.
+// between GPU and host.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,13 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// A segment is a contiguous piece of memory: a row of the array, or the tile's part of a message.
-/// One kind is read and the other one is written.
+/// A segment is a contiguous piece of memory: either a row of the array, or the tile's part of a
+/// message. Packing reads rows and writes messages; unpacking does the opposite. So segments of one
+/// kind are read, and segments of the other kind are written.
 struct TileMemory {
   static constexpr std::uint32_t kBlock = 16;
-  /// Each segment starts a new block, at the same offset in the block that it has in memory.
+  /// Each segment that is read starts in a new block of 16 bytes. It has the same offset in this
+  /// block as in memory.
   static constexpr std::uint32_t kBytes =
       TiledCopy::kTileBytes + (2 * TiledCopy::kSegments + 1) * kBlock;
 
@@ -52,7 +54,7 @@ WEFT_GPU std::uint32_t divided(std::uint32_t number, const Divisor& by) {
 #endif
 }
 
-/// 4 bytes that start `bits` bits into two adjacent words.
+/// The 4 bytes that start `bits` bits after the beginning of two adjacent words.
 WEFT_GPU std::uint32_t word_between(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   return __funnelshift_r(low, high, bits);
@@ -71,9 +73,9 @@ WEFT_GPU void fetch_block(unsigned char* place, std::uint64_t from) {
 #endif
 }
 
-/// The unit in which the GPU's cache writes to memory. To write a part of a sector, the cache first
-/// has to read the rest of it. Prefetching such sectors lets these reads run together with all
-/// others instead of between the writes.
+/// A sector is the unit in which the GPU's cache writes to memory. To write a part of a sector, the
+/// cache first has to read the rest of it. If such sectors are prefetched, these reads run together
+/// with all other reads instead of between the writes.
 inline constexpr std::uint64_t kSector = 32;
 WEFT_GPU void fetch_sector(std::uint64_t at) {
 #if defined(__CUDA_ARCH__)
@@ -97,13 +99,13 @@ struct alignas(4 * kWords) Words {
 WEFT_GPU std::uint32_t word_at(const TileMemory& memory, std::uint32_t place) {
   return *reinterpret_cast<const std::uint32_t*>(memory.bytes + place);
 }
-/// A word at any byte.
+/// The word of 4 bytes that begins at any byte.
 WEFT_GPU std::uint32_t word_around(const TileMemory& memory, std::uint32_t place) {
   const std::uint32_t low = place & ~3u;
   return word_between(word_at(memory, low), word_at(memory, low + 4), (place & 3) * 8);
 }
 
-/// 16 bytes that start `shift` bytes into two adjacent blocks.
+/// The 16 bytes that start `shift` bytes after the beginning of two adjacent blocks.
 WEFT_GPU Words<4> shifted(const Words<4>& first, const Words<4>& second, std::uint32_t shift) {
   const std::uint32_t *a = first.word, *b = second.word;
   const bool by8 = (shift & 8) != 0, by4 = (shift & 4) != 0;

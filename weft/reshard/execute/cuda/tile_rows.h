@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles whose messages consist of whole blocks: each block is fetched straight to its position in
-// its row. So rows are contiguous in the tile, and no unit has to be assembled from two parts.
+// Tiles whose messages consist of whole blocks of 16 bytes. Each block is fetched directly to its
+// position in its row. So rows are contiguous in the tile, and no unit has to be assembled from two
+// parts.
 #pragma once
 
 #include "weft/reshard/execute/cuda/tile_memory.h"
 
 namespace weft::reshard::execute::cuda {
 
-/// Fetches all parts of the tile. This needs no list of addresses, so the long-running transfers
+/// Fetches all parts of the tile. This needs no list of addresses, so these slow transfers can
 /// start at once.
 WEFT_GPU void fetch_rows(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                          std::uint64_t messages, Worker worker, TileMemory& memory) {
@@ -47,9 +48,9 @@ WEFT_GPU void write_rows(const TiledCopy& copy, std::uint32_t rows, Worker worke
   }
 }
 
-/// Writes what lies before the first and behind the last whole block of each row: pairs of bytes,
-/// and a single byte if their number is odd. The cache combines adjacent writes of neighbouring
-/// threads only if they have the same size.
+/// Writes the bytes before the first and behind the last whole block of each row. They are written
+/// in pairs; if their number is odd, one single byte remains. The cache combines adjacent writes of
+/// neighbouring threads only if the writes have the same size.
 WEFT_GPU void write_ends_of_rows(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                                  const TileMemory& memory) {
   constexpr std::uint32_t kSize = TileMemory::kBlock, kPairs = kSize / 2;

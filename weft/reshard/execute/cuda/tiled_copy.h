@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses boxes that a kernel copies tile by tile through shared memory: boxes between rows of an
-// array and dense messages whose ends are not aligned. There, two messages may share a sector of
-// the cache, and writing a part of a sector is several times slower than writing all of it. And a
-// thread that locates the bytes of each slot by itself spends more time on that than on the copy.
+// Chooses boxes that a kernel copies tile by tile through shared memory. These boxes are copied
+// between rows of an array and dense messages whose ends are not aligned. There are two reasons for
+// tiles:
+// - Two messages may share a sector of the cache. Writing a part of a sector is several times
+//   slower than writing all of it.
+// - Otherwise each thread would have to locate the bytes of its slots by itself. This takes longer
+//   than the copy.
 #pragma once
 
 #include <vector>
@@ -11,9 +14,9 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Removes from `boxes` those that are copied faster in tiles, and returns them as tiled copies, as
-/// few as possible: boxes of messages at equal distances that are adjacent in the array become one.
-/// Boxes that remain keep their order.
+/// Removes from `boxes` the boxes that are copied faster in tiles, and returns these as tiled
+/// copies. There are as few tiled copies as possible: boxes of messages at equal distances that are
+/// adjacent in the array become one tiled copy. The remaining boxes keep their order.
 std::vector<TiledCopy> take_tiled_copies(std::vector<Rows>& boxes);
 
 }  // namespace weft::reshard::execute::cuda

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that are not contiguous, or that add, pass through staging: packing copies go before the
-// batch, unpacking and adding ones after it. Without a budget all messages of a turn share one
-// batch. With a budget each batch has at most one message per direction, so that staging stays
-// small; batches are ordered by a key that both ends of a message compute alike.
+// Messages that are not contiguous, or that add, pass through staging. They are packed by copies
+// before the batch, and unpacked or added by copies after the batch. Without a budget, all messages
+// of a turn share one batch. With a budget, each batch has at most one message per direction, so
+// that staging stays small. Batches are ordered by a key that both ends of a message compute in the
+// same way.
 #include "weft/reshard/execute/cuda/turn.h"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ class Batcher {
   const Program& program_;
   Device devices_;
   std::map<Key, Batch> batches_;
-  std::map<std::tuple<bool, bool, Device>, int> numbers_;  ///< by direction, add and peer
+  std::map<std::tuple<bool, bool, Device>, int> numbers_;  ///< indexed by direction, add and peer
 };
 
 Copy constant_copy(const Region& region, std::int64_t first, std::int64_t second) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn of a program as work for a GPU: copies before its messages, where each message lies in
-// memory, and copies after them.
+// A turn of a program as work for a GPU: copies before its messages, the place of each message in
+// memory, and copies after the messages.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace weft::reshard::execute::cuda {
 /// The contiguous bytes of one message.
 struct MessageSpan {
   Device peer = 0;
-  std::int32_t buffer = 0;  ///< of the program; one more: the staging of messages
+  std::int32_t buffer = 0;  ///< of the program; the number after the last: staging of messages
   Bytes offset = 0;
   Bytes bytes = 0;
 };
@@ -21,15 +21,16 @@ struct MessageSpan {
 /// Messages that are in flight together.
 struct Batch {
   std::vector<Copy> before, after;
-  /// What goes to one peer, or comes from it, has the same order on both ends.
+  /// The messages to one peer, or from one peer, have the same order on both devices.
   std::vector<MessageSpan> sends, receives;
-  Bytes staging = 0;  ///< for messages that are not contiguous, or that add
+  Bytes staging = 0;  ///< bytes for messages that are not contiguous, or that add
 };
 
-/// All messages of the turn in one batch; or, if the program has a budget, at most one message per
-/// direction in each batch, with matching batches on both ends. Messages that add come last.
-/// Contiguous messages are sent and received in their buffers. Buffer program.buffers.size() is the
-/// staging of messages. GPUs must know the reductions, see check_reductions().
+/// Divides the messages of a turn into batches. Without a budget there is one batch. With a budget,
+/// each batch has at most one message per direction, and the batches of all devices match. Messages
+/// that add come last. Contiguous messages are sent and received in their buffers. Buffer number
+/// program.buffers.size() is the staging of messages. GPUs must support the reductions, see
+/// check_reductions().
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices);
 
 /// The copy between two regions of the same size.
@@ -41,8 +42,8 @@ bool is_contiguous(const Message& message);
 /// An Error (kUsage) if an array that is reduced has a type or a reduction that GPUs cannot handle.
 Status check_reductions(const Program& program);
 
-/// Copies that fill in neutral elements before the first round, and that divide averages at the
-/// end.
+/// Copies that fill in neutral elements before the first round. scale_copies() are the copies that
+/// divide averages at the end.
 Result<std::vector<Copy>> neutral_copies(const Program& program);
 std::vector<Copy> scale_copies(const Program& program);
 

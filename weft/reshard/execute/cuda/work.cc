@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_work() sorts copies by kind, gives those that profit to tiles, turns the rest into boxes
-// with as few loops as possible, and divides all boxes into pieces of equal size. Additions are
-// grouped first: all addends of one box are added in one pass over the target, in the order of the
-// copies.
+// make_work() sorts copies by kind. It chooses tiles for copies that are faster with tiles. It
+// turns the other copies into boxes with as few loops as possible, and divides all boxes into
+// pieces of equal size. Additions are grouped first: all addends of one box are added in one pass
+// over the target, in the order of the copies.
 #include "weft/reshard/execute/cuda/work.h"
 
 #include <algorithm>

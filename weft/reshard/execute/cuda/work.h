@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies as work for the kernels: boxes with as few loops as possible, divided into work of equal
-// size for each warp, whatever boxes it belongs to.
+// Turns copies into work for the kernels. Boxes get as few loops as possible. Each warp gets the
+// same amount of work.
 #pragma once
 
 #include <vector>
@@ -21,15 +21,17 @@ struct Launch {
   std::vector<BoxWork> boxes = {};
   std::vector<Source> sources = {};
   std::vector<WarpWork> warps = {};
-  std::vector<TiledCopy> tiled = {};  ///< kTiled uses these and tiles, the others use boxes
+  std::vector<TiledCopy> tiled = {};  ///< kTiled uses `tiled` and `tiles`; other kinds use `boxes`
   std::vector<Tile> tiles = {};
 };
 
-/// The launches in the order in which they must run: first those that fill, then those that
-/// replace, those that add, and those that scale. Targets of copies of one kind must not overlap,
-/// except if they add. Additions to the same box run as one; boxes that overlap run in later
-/// launches, so that each element is added to in the order of the copies. Empty if there is nothing
-/// to do. `alignment`: of each buffer's address, 1 to 16 bytes.
+/// Returns launches in the order in which they must run: first those that fill, then those that
+/// replace, then those that add, and then those that scale. Returns nothing if there is nothing to
+/// do. `alignment` is that of each buffer's address, 1 to 16 bytes.
+///
+/// Targets of copies of one kind must not overlap, except if they add. Several additions to the
+/// same box run as one. If boxes overlap in another way, the later box runs in a later launch. So
+/// each element is added to in the order of the copies.
 std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector<int>& alignment);
 
 /// `divisor`: from 1 to 2^31 - 1.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels read: boxes to copy, and which warp or block of threads copies which part of
-// them. work.h makes it on the host; the same bytes are copied to the GPU's memory.
+// What the kernels read: boxes to copy, and which warp or block of threads copies which part of the
+// boxes. work.h makes this list on the host. It is copied to the GPU's memory byte by byte.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::reshard::execute::cuda {
 
-/// Division by a number that is known in advance: n / d = (high half of n * multiplier + n) >>
+/// Division by a number that is known in advance: n / d = (high half of (n * multiplier) + n) >>
 /// shift, for n below 2^31.
 struct Divisor {
   std::uint32_t divisor = 1;
@@ -15,8 +15,8 @@ struct Divisor {
   std::uint32_t shift = 0;
 };
 
-/// One loop around the rows of a box. Boxes are small enough for 32-bit numbers, which halves the
-/// arithmetic and the registers of threads.
+/// One loop around the rows of a box. Boxes are so small that 32-bit numbers are enough. This
+/// halves the arithmetic and the registers of threads.
 struct alignas(8) BoxLoop {
   Divisor extent;
   std::uint32_t from = 0;  ///< bytes from one iteration to the next
@@ -44,21 +44,23 @@ struct alignas(16) BoxWork {
   std::uint8_t type = 0;       ///< a Type, if something is combined
   std::uint8_t operation = 0;  ///< an Operation, likewise
   std::uint8_t unused[3] = {};
-  std::uint32_t first_source = 0;  ///< of the sources that are combined into the target, in order
+  std::uint32_t first_source = 0;  ///< index of the first source to combine into the target
   std::uint32_t sources = 0;
-  /// Without sources: the 16 bytes to fill with; to scale, the factor and the divisor.
+  /// Only in boxes without sources: the 16 bytes with which to fill the target, or the factor and
+  /// the divisor by which to scale it.
   alignas(16) std::int64_t constant[2] = {};
   BoxLoop loop[kLoops];  ///< innermost first
 };
 
-/// One of several addends of the same box. The loops of the box apply to it.
+/// One of several addends of the same box. It has the same loops as the box.
 struct Source {
   std::int64_t offset = 0;
   std::int32_t buffer = 0;
   std::int32_t unused = 0;
 };
 
-/// What one warp does: kSlotsOfWarp slots of a box, or the remaining ones if there are fewer.
+/// What one warp does: it handles kSlotsOfWarp slots of a box, or the remaining slots if there are
+/// fewer.
 inline constexpr std::uint32_t kSlotsOfWarp = 256;
 struct WarpWork {
   std::uint32_t box = 0;
@@ -66,9 +68,10 @@ struct WarpWork {
 };
 
 /// A copy between an array and several dense messages, in tiles. Each row of the array consists of
-/// `parts` parts of `part` bytes, one per message; each message is the parts of all rows, one after
-/// the other. A block of threads copies a tile, some rows with all their parts, through its shared
-/// memory, so that both sides are accessed in long contiguous pieces, whatever their alignment.
+/// `parts` parts of `part` bytes, one part per message. Each message contains its parts of all
+/// rows, one after the other. A tile is some rows with all their parts. A block of threads copies a
+/// tile through its shared memory. So the array and the messages are accessed in long contiguous
+/// pieces, whatever their alignment.
 struct alignas(16) TiledCopy {
   static constexpr int kLoops = 5;
   static constexpr std::uint32_t kTileBytes = 16 << 10;
@@ -85,13 +88,14 @@ struct alignas(16) TiledCopy {
   std::uint8_t aligned = 0;  ///< addresses and lengths are multiples of this, up to 16
   std::uint8_t loops = 0;
   std::uint8_t unused = 0;
-  /// 2^32 divided by a number, rounded up. Multiplying by it divides, for numbers as small as those
-  /// of a tile.
+  /// Each of these is 2^32 divided by a number, rounded up. Multiplying by it and taking the high
+  /// half divides by the number. This is exact for numbers as small as those of a tile.
   std::uint32_t over_part = 0, over_units = 0, over_blocks = 0;
-  /// In a whole tile: blocks per segment that is read, and units per segment that is written.
+  /// For a tile with all its rows: the blocks per segment that is read, and the units per segment
+  /// that is written. See tile_memory.h.
   std::uint32_t blocks = 0, units = 0;
-  /// Not 0: the tile stores rows in the form in which they are written, at this distance; see
-  /// tile_rows.h.
+  /// If not 0, the tile stores rows as they are in the array, and this is the distance between rows
+  /// in bytes; see tile_rows.h.
   std::uint32_t pitch = 0;
   struct Loop {
     Divisor extent;
@@ -100,7 +104,7 @@ struct alignas(16) TiledCopy {
   Loop loop[kLoops];  ///< over the rows of the array, innermost first
 };
 
-/// What one block of threads does: the rows of a tiled copy from `first` on.
+/// What one block of threads does: it copies the rows of a tiled copy from `first` on.
 struct Tile {
   std::uint32_t copy = 0;
   std::uint32_t first = 0;
@@ -108,7 +112,7 @@ struct Tile {
 
 /// Types of elements that can be combined. The numbers are part of the library's interface.
 enum class Type : std::uint8_t {
-  kBytes = 0,  ///< elements without a meaning: copied, never combined
+  kBytes = 0,  ///< elements of unknown type: copied, never combined
   kF16 = 1,
   kBf16 = 2,
   kF32 = 3,

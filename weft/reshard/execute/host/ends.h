@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source and target of arrays that are cast on the way. Programs and transports know only the wire
-// type, the type in which elements are sent.
+// The ends (source and target) of arrays whose element type changes. Programs and transports know
+// only the wire type, which is the type in which elements are sent.
 //
-// The wire type is the narrower of both. Summands are sent in the source's type instead, so that
-// sums are rounded only once. A source of another type stays as it is: it is cast while its regions
-// are read (Region::cast). A target of a wider type receives into its own memory, at the end of it,
-// and is spread out from there after the last round. A target of a narrower type receives into
-// staging, and is cast from there at the end or slab by slab.
-// by slab.
+// The wire type is the narrower of the types of source and target. Summands are an exception: they
+// are sent in the source's type, so that sums are rounded only once. If an end has another type
+// than the wire type, there are three cases:
+// - A source stays as it is. It is cast while its regions are read (Region::cast).
+// - A target of a wider type receives the sent elements at the end of its own memory. After the
+//   last round they are cast in place, from the first element to the last.
+// - A target of a narrower type receives into staging. It is cast from there at the end, or slab by
+//   slab.
 #pragma once
 
 #include <vector>
@@ -19,19 +21,18 @@ namespace weft::reshard::execute {
 /// Bytes of a source or target in its own type.
 Bytes end_bytes(const Program& program, std::size_t buffer);
 
-/// Bytes of staging for targets that are cast as a whole at the end.
+/// The bytes of staging for targets that are cast as a whole at the end.
 Bytes cast_bytes(const Program& program);
 
 class Ends {
  public:
-  /// `given`: memory of sources and targets. An Error (kUsage) if a cast is needed and the memory
-  /// is not the host's. `given`: memory of both ends. An Error (kUsage) where they are not the
-  /// host's.
+  /// `given` is the memory of sources and targets. Returns an Error (kUsage) if a cast is needed
+  /// and this memory is not the host's.
   static Result<Ends> begin(const Program& program, const Buffers& given, Transport& transport);
-  /// After each turn: casts sums that are complete into their targets. `all`: wire_buffers(), then
-  /// staging.
+  /// Call this after each turn. Casts sums that are complete into their targets. `all` are the
+  /// wire_buffers(), followed by staging.
   Status cast_staged(const Turn& turn, const Buffers& all) const;
-  /// After the last round: casts the remaining targets to their own type.
+  /// Call this after the last round. Casts the remaining targets to their own type.
   Status end() const;
 
   /// The memory of each source and target as the transport sees it, in the wire type.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types that can be computed with, by their names. For .cc files that compute.
+// The element types with which the library can compute, found by their names. Only .cc files that
+// compute should include this file.
 #pragma once
 
 #include <bit>
@@ -78,7 +79,7 @@ void store(std::byte* at, const T& value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-/// Calls take(T{}) with the type of that name. False if there is none.
+/// Calls take(T{}) with the type T of that name. Returns false if there is no such type.
 template <class Take>
 bool with_type(std::string_view name, const Take& take) {
   const auto is = [&](auto... names) { return ((name == names) || ...); };

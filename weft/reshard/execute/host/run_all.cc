@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All devices share one memory, so a turn is a list of copies without messages. Copies are grouped
-// by the array that they fill or empty, because parts of several devices interleave there: copies
-// of one group run on one thread at about the same place of the array, so that its cache lines are
-// fetched once.
+// All devices share one memory, so a turn is a list of copies without messages. Parts of several
+// devices interleave in the array that the copies fill or empty. So copies are grouped by this
+// array. The copies of one group run on one thread at about the same place of the array, so that
+// its cache lines are fetched once.
 #include "weft/reshard/execute/host/run_all.h"
 
 #include <algorithm>
@@ -81,8 +81,8 @@ struct Groups {
   }
 };
 
-/// In place, the regions of both ends differ, so messages are delivered as streams. Within a turn
-/// nothing is written that another device reads, so devices can run in parallel.
+/// In place, the regions of the two ends differ, so messages are delivered as streams. Within a
+/// turn nothing is written that another device reads, so devices can run in parallel.
 Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                          std::size_t number) {
   std::vector<Status> done(programs.size());

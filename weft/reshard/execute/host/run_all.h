@@ -9,10 +9,10 @@
 
 namespace weft::reshard::execute {
 
-/// `programs`: of all devices of a problem, by device. `buffers`: for each device, as execute()
-/// takes them. Uses the threads of base/parallel.h; the result is the same for any number of them.
-/// An Error (kUsage), before anything is written, if the programs do not belong together. The usage
-/// is that of all devices together.
+/// `programs` has one program per device of the problem, indexed by device. `buffers` has the
+/// buffers of each device, as execute() takes them. Uses the threads of base/parallel.h. The result
+/// is the same for any number of threads. If the programs do not belong together, returns an Error
+/// (kUsage) before anything is written. The returned usage is the total of all devices.
 Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Buffers>& buffers);
 
 }  // namespace weft::reshard::execute

@@ -34,7 +34,7 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   return found;
 }
 
-/// Edge of a tile, small enough that the lines of both arrays stay in the first-level cache.
+/// Edge of a tile, small enough that the lines of the two arrays stay in the first-level cache.
 constexpr std::int64_t kTile = 32;
 
 void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Rows rows) {

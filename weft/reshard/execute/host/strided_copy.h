@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a box between two arrays in memory, each with its own strides. It packs parts of an array
-// into a message and unpacks them again.
+// Copies a box between two arrays in memory. Each array has its own strides. With this, parts of an
+// array are packed into a message and unpacked again.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weft::reshard {
 
-/// One dimension of the box: how many steps, and the bytes per step in each array.
+/// One dimension of the box: the number of steps (`extent`), and the bytes per step in each array.
 struct CopyLoop {
   std::int64_t extent = 0;
   std::int64_t from = 0;
@@ -27,7 +27,7 @@ class LoopWalk {
   LoopWalk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
       : from(first), to(place), loops_(loops), at_(loops.size()) {}
 
-  /// Goes to the next position. False if there is none.
+  /// Goes to the next position. Returns false if there is none.
   bool next() {
     for (std::size_t d = loops_.size(); d > 0; --d) {
       const CopyLoop& loop = loops_[d - 1];
@@ -49,36 +49,37 @@ class LoopWalk {
   ShortList<std::int64_t, 6> at_;
 };
 
-/// Prepared once for a shape, then run for many arrays of it. Strides must be such that no two
-/// elements are written to the same place. The two arrays must not overlap.
+/// A copy is prepared once for a shape. It can then run for many arrays of this shape. The strides
+/// must not write two elements to the same place. The two arrays must not overlap.
 class StridedCopy {
  public:
-  /// `element`: bytes of one element. Loops may come in any order. `all`: if this is a piece of a
-  /// larger copy, the bytes of that; a large target is written past the cache.
+  /// `element` is the size of one element in bytes. Loops may come in any order. If this copy is a
+  /// piece of a larger copy, `all` is the size of the larger copy in bytes. A large target is
+  /// written past the cache.
   StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std::int64_t all = 0);
 
   void run(const std::byte* from, std::byte* to) const;
 
   std::int64_t bytes() const { return bytes_; }
-  /// Bytes that are contiguous in both arrays.
+  /// The length of the runs: the bytes that are contiguous in both arrays.
   std::int64_t run_bytes() const { return run_; }
-  /// The loops around such a run, outermost first.
+  /// The loops around a run, outermost first.
   const std::vector<CopyLoop>& loops() const { return loops_; }
 
-  /// Copies part `slice` of `slices` equal parts of the outermost loop.
+  /// Divides the outermost loop into `slices` equal parts, and copies part `slice`.
   void run_slice(const std::byte* from, std::byte* to, std::int64_t slice,
                  std::int64_t slices) const;
 
  private:
-  /// Copies rows along the innermost loop; if the innermost loops of both arrays differ, tiles of
-  /// the two innermost loops.
+  /// Copies rows along the innermost loop. If the arrays have different innermost loops, copies
+  /// tiles of the two innermost loops instead.
   void run_loops(std::span<const CopyLoop> loops, const std::byte* from, std::byte* to) const;
 
   std::vector<CopyLoop> loops_;
   std::int64_t run_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t all_ = 0;
-  bool crossed_ = false;  ///< the innermost loops of both arrays differ, as in a transposition
+  bool crossed_ = false;  ///< the innermost loops of the two arrays differ, as in a transposition
 };
 
 struct CopyJob {
@@ -87,10 +88,10 @@ struct CopyJob {
   std::byte* to = nullptr;
 };
 
-/// Runs all jobs at the same time, so that boxes which interleave in an array share its cache lines
-/// instead of fetching each line once per box. Consecutive jobs with equal loops that fill adjacent
-/// rows, as the messages of all senders do, are written row by row in whole lines. Of all other
-/// jobs, a slice of each is run at a time.
+/// Runs all jobs at the same time. If their boxes interleave in an array, they then share its cache
+/// lines, instead of fetching each line once per box. Some consecutive jobs have equal loops and
+/// fill adjacent rows, as the messages of all senders do. These jobs are written row by row, in
+/// whole lines. The other jobs take turns, one slice of each at a time.
 void run_together(std::span<const CopyJob> jobs);
 
 }  // namespace weft::reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One region copied or added to another, in the host's memory: the unit of work of the transports
-// of the host.
+// A task copies one region to another, or adds it there, in the host's memory. Transports of the
+// host divide their work into tasks.
 #pragma once
 
 #include <vector>
@@ -19,27 +19,30 @@ struct Task {
   void run() const { execute::run(copy, from, to, work); }
 };
 
-/// What to do with elements between two regions. `add`: reduce; combine_rows() must know how.
+/// What to do with elements between two regions. If `add`, elements are reduced, and combine_rows()
+/// must support that.
 RowWork work_between(const Program& program, const Region& from, const Region& to, bool add);
 
-/// From a region of one device's buffers to a region of another's, or of its own.
+/// Makes a task from a region of one device's buffers to a region of another device's or its own
+/// buffers.
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 
-/// Copies regions to contiguous bytes at `to`, one behind the other, in the wire type.
+/// Copies regions to contiguous bytes at `to`, one region after the other, in the wire type.
 void pack_regions(const Program& program, const std::vector<Region>& regions,
                   const Buffers& buffers, std::byte* to);
-/// Copies such bytes back to regions. `add`: see above.
+/// Copies contiguous bytes at `from` back to regions. If `add`, adds them to the data there.
 void unpack_regions(const Program& program, const std::byte* from,
                     const std::vector<Region>& regions, const Buffers& buffers, bool add);
 
-/// Copies what one device sends to where the other device wants it, or adds it there. Both lists
-/// are of one array and have the same bytes in total. If their loops do not match, the data passes
-/// through a small buffer.
+/// Copies the regions `from` of one device to the regions `to` of another, or adds them there. Both
+/// lists are of one array and have the same bytes in total. If their loops do not match, the data
+/// passes through a small buffer.
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
              const std::vector<Region>& to, const Buffers& target, bool add);
 
-/// Divides the task into several of at least about `grain` bytes, which may run in parallel.
+/// Divides the task into smaller tasks, which may run in parallel. Each has at least about `grain`
+/// bytes.
 std::vector<Task> split(const Task& task, Bytes grain);
 
 }  // namespace weft::reshard::execute

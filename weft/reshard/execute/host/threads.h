@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport for devices that are threads of one process. The receiver copies straight from the
-// sender's buffers into its own, without packing.
+// A transport for devices that are threads of one process. The receiver copies directly from the
+// sender's buffers into its own buffers. Nothing is packed.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@
 
 namespace weft::reshard::execute {
 
-/// One transport per device, each for a thread of its own. Threads may reach a round at different
-/// times. If a device lets others wait longer than `timeout`, or its transport is destroyed while
-/// others wait for it, all devices get an Error.
+/// Returns one transport per device. Each device runs on its own thread. Threads may reach a round
+/// at different times. All devices get an Error if a device lets others wait longer than `timeout`,
+/// or if its transport is destroyed while others wait for it.
 std::vector<std::unique_ptr<Transport>> connect_threads(Device devices,
                                                         std::chrono::milliseconds timeout);
 

@@ -197,7 +197,7 @@ class MpiWire final : public Wire {
   std::chrono::steady_clock::time_point last_look_;  ///< last look for failures, or last progress
   bool aborted_ = false;
   std::vector<MPI_Request> requests_;
-  std::vector<Item> items_;  ///< by entry of requests_
+  std::vector<Item> items_;  ///< indexed by entry of requests_
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
   MPI_Request listening_ = MPI_REQUEST_NULL;

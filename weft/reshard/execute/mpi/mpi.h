@@ -11,15 +11,16 @@ namespace weft::reshard::execute {
 
 struct MpiOptions {
   MessageOptions messages;
-  /// If all ranks are on one host and have memory to share: go through it instead, see shared.h.
+  /// Whether to use shared memory (shared.h) instead of messages if all ranks are on one host and
+  /// have memory to share.
   bool shared_memory = true;
 };
 
-/// Rank r of the communicator is device r. `communicator`: its Fortran handle from MPI_Comm_c2f(),
-/// since Weft's headers do not include MPI's. All ranks must call this at the same time with the
-/// same options; it is a collective call. The transport duplicates the communicator and lets MPI
-/// return errors on the copy. MPI must be initialised, and must not be finalised before the
-/// transport is destroyed.
+/// Rank r of the communicator is device r. `communicator` is its Fortran handle from
+/// MPI_Comm_c2f(), because Weft's headers do not include MPI's. This is a collective call: all
+/// ranks must make it at the same time with the same options. The transport duplicates the
+/// communicator, and errors of MPI on the copy are returned instead of ending the job. MPI must be
+/// initialised, and must not be finalised before the transport is destroyed.
 Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MpiOptions& options);
 
 }  // namespace weft::reshard::execute

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank in the tests of the MPI transport (tests/cli/test_reshard_mpi.py):
+// A rank in the tests of the MPI transport (tests/cli/test_reshard_mpi.py). It is called with
+// `reshard_mpi_rank TRANSPORT` and two more arguments:
 //
-//   reshard_mpi_rank TRANSPORT right SEEDS     runs random problems on all ranks and checks the
-//   results reshard_mpi_rank TRANSPORT cast SEEDS      the same, with casts on the way
-//   reshard_mpi_rank TRANSPORT killed RANK     that rank is killed during a run
-//   reshard_mpi_rank TRANSPORT different RANK  that rank runs another program than the others
+// - `right SEEDS`: runs random problems on all ranks and checks the results.
+// - `cast SEEDS`: does the same, with casts during redistribution.
+// - `killed RANK`: that rank is killed during a run.
+// - `different RANK`: that rank runs another program than the others.
 //
 // TRANSPORT is `shared`, which connect_mpi() chooses by itself on one host, or `messages`.
 #include <mpi.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests on machines without GPU and NCCL: both, emulated in the host's memory. Ranks are
-// threads. Streams are queues: they advance when their state is queried, and stop, as on a GPU, at
+// For tests on machines without a GPU and NCCL: emulates both in the host's memory. Ranks are
+// threads. A stream is a queue, which advances when its state is queried. As on a GPU, it stops at
 // a receive whose data has not arrived.
 #pragma once
 
@@ -12,13 +12,13 @@ namespace weft::reshard::execute::nccl::fake {
 cuda::Gpu gpu();
 Nccl nccl();
 
-/// Discards messages and resets all counters. `notices`: whether NCCL itself finds out that a rank
-/// is gone; if not, only a timeout tells.
+/// Discards messages and resets all counters. `notices` says whether NCCL itself finds out that a
+/// rank is gone. If not, only a timeout reveals it.
 void reset(bool notices);
 
 std::int64_t allocated();  ///< bytes of GPU memory in use
-int groups();              ///< groups of sends and receives, by all ranks
-int launches();            ///< plans run
-int collectives();         ///< without those that compare programs
+int groups();              ///< how many groups of sends and receives all ranks have run
+int launches();            ///< how many plans were run
+int collectives();         ///< how many were run, without those that compare programs
 
 }  // namespace weft::reshard::execute::nccl::fake

@@ -12,13 +12,14 @@
 
 namespace weft::reshard::execute::nccl {
 
-/// Made by one rank; all ranks of a communicator must be given the same one.
+/// An id of a communicator. One rank makes it, and all ranks of the communicator must be given the
+/// same id.
 struct UniqueId {
   std::array<char, 128> bytes = {};
 };
 
 /// The part of ncclConfig_t that is the same in all versions. NCCL reads as many bytes as `size`
-/// says, and uses its defaults for fields that are newer than `version`.
+/// says. For fields that are newer than `version`, it uses its defaults.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
@@ -48,8 +49,9 @@ struct Nccl {
   const char* (*name_of)(int outcome) = nullptr;
 };
 
-/// `path`: of the library; empty: libnccl.so.2, and the copy that is already loaded if there is
-/// one. An Error (kUnavailable) if it cannot be loaded.
+/// `path` is the path of the library. If it is empty, libnccl.so.2 is loaded; if the process has
+/// already loaded a copy, that copy is used. Returns an Error (kUnavailable) if it cannot be
+/// loaded.
 Result<Nccl> load_nccl(const std::string& path);
 
 Result<UniqueId> make_unique_id(const Nccl& nccl);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One 64-bit word per rank, on the GPU and on the host. By exchanging them, ranks find out whether
-// all of them run the same program and have come to its end.
+// One 64-bit word per rank, stored on the GPU and on the host. Ranks exchange these words to find
+// out whether all of them run the same program, and whether all have reached its end.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@ class RankWords {
   RankWords(const RankWords&) = delete;
   RankWords& operator=(const RankWords&) = delete;
 
-  // All functions return 0, or write a sentence into `error`, as those of library.h do.
+  // All functions that return a number return 0 on success. Otherwise they write a sentence into
+  // `error`, as the functions of library.h do.
   std::int32_t make(int rank, int ranks, char* error);
 
-  /// The word of a rank on the GPU.
+  /// The address of a rank's word on the GPU.
   std::byte* of(int rank) const { return device_ + rank * sizeof(std::uint64_t); }
   /// Queues a copy of this rank's word to the GPU, unless it is there already. The last fetch()
   /// must have completed.
@@ -34,8 +35,8 @@ class RankWords {
   const cuda::Gpu& gpu_;
   int rank_ = 0, ranks_ = 0;
   std::byte* device_ = nullptr;
-  std::uint64_t* host_ = nullptr;  ///< the words of all ranks, then the own word to be sent
-  bool is_there_ = false;          ///< the own word on the GPU is up to date
+  std::uint64_t* host_ = nullptr;  ///< the words of all ranks, then this rank's word to send
+  bool is_there_ = false;          ///< whether this rank's word on the GPU is up to date
 };
 
 }  // namespace weft::reshard::execute::nccl

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything is queued on one stream, which orders packing, sending and unpacking, so the host does
-// not wait between rounds. A queued operation that waits for a lost rank would block the stream
-// forever. So the host never makes a blocking call: it records events ("marks") after each round
-// and polls them, together with NCCL's state, until a timeout.
+// Everything is queued on one stream. The stream runs packing, sending and unpacking in order, so
+// the host does not wait between rounds. A queued operation that waits for a lost rank would block
+// the stream forever. So the host never makes a blocking call. It records events ("marks") after
+// each round. Until a timeout, it polls these marks and NCCL's state.
 //
-// Work lists for the GPU and the choice of collectives are made when a program is first seen, and
-// are kept by fingerprint.
+// When a program is first seen, work lists for the GPU are made and collectives are chosen. Both
+// are kept for later runs, under the program's fingerprint.
 #include "weft/reshard/execute/nccl/transport.h"
 
 #include <algorithm>

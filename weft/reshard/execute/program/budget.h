@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs divide a budget between arrays in staging, sums that are still to be cast to a
-// narrower type, and messages. This depends only on layouts, so that all devices get the same
+// How programs divide a budget between arrays in staging, messages, and sums that are still to be
+// cast to a narrower type. The division depends only on layouts, so all devices get the same
 // result.
 #pragma once
 
@@ -14,27 +14,28 @@ namespace weft::reshard::execute {
 
 /// Where the sums of one array are added up before they are cast to a narrower type.
 struct SlabSums {
-  std::optional<Slabs> slabs;  ///< nullopt: as a whole, not slab by slab
+  std::optional<Slabs> slabs;  ///< nullopt: added up as a whole, not slab by slab
   Bytes offset = 0;            ///< in staging
 };
 
 /// The use of a budget, with the places of all slabs.
 struct ProgramBudget : BudgetUse {
-  std::vector<SlabSums> sums;  ///< by array
+  std::vector<SlabSums> sums;  ///< indexed by array
 };
 
-/// Divides the budget. 0: no limit, nothing is divided. An Error (kInfeasible) if the budget is too
-/// small; it tells a budget that is not.
+/// Divides the budget. 0: no limit, so nothing is divided. If the budget is too small, returns an
+/// Error (kInfeasible) that names a budget that is large enough.
 Result<ProgramBudget> program_budget(const std::vector<Route>& routes, Bytes budget);
 
-/// The Error for a budget that is too small for staging and messages; it tells `needs`.
+/// The Error for a budget that is too small for staging and messages. Its message contains
+/// use.needs.
 tl::unexpected<Error> budget_too_small(const BudgetUse& use);
 
 std::vector<Route> routes_of(const std::vector<Array>& arrays);
 std::vector<Placements> placements_of(const std::vector<Route>& routes, Device device);
 /// Gives all blocks of a device their offsets; returns the size of its staging.
 Bytes arrange(std::vector<Placements>& placements);
-/// Bytes of a layout that a device holds.
+/// The bytes that a device holds in a layout. `item` is the size of an element.
 Bytes bytes_of(const Layout& layout, Device device, Bytes item);
 
 }  // namespace weft::reshard::execute

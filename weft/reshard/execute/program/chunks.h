@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages cut into chunks, short enough to stay in the cache between packing and unpacking.
+// Cuts messages into chunks that are short enough to stay in the cache between packing and
+// unpacking.
 #pragma once
 
 #include <vector>
@@ -20,9 +21,10 @@ struct Chunk {
 /// regions of the same sizes, and therefore the same chunks.
 class Chunks {
  public:
-  /// `longest`: bytes of a packed chunk. `least_direct`: a region of at least this many bytes that
-  /// is contiguous on both devices becomes a chunk of its own, which needs no packing and may be
-  /// longer; 0: no region does. Keeps the reference.
+  /// `longest` is the most bytes of a packed chunk. A region of at least `least_direct` bytes that
+  /// is contiguous on both devices becomes a chunk of its own. Such a chunk needs no packing and
+  /// may be longer than `longest`. If `least_direct` is 0, no region does. Keeps a reference to
+  /// `messages`.
   Chunks(const std::vector<Message>& messages, Bytes longest, Bytes least_direct)
       : messages_(messages), longest_(longest), least_direct_(least_direct) {}
 
@@ -31,7 +33,7 @@ class Chunks {
 
  private:
   bool goes_direct(const Message& message) const;
-  /// Adds as much of the region as fits; false if nothing fits.
+  /// Adds as much of the region to the chunk as fits. Returns false if nothing fits.
   bool take(const Message& message, Bytes longest, Chunk& chunk);
 
   const std::vector<Message>& messages_;

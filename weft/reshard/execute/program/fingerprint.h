@@ -9,8 +9,8 @@
 
 namespace weft::reshard::execute {
 
-/// A hash of everything that decides what any device sends. Devices that were given the same plans
-/// and options get the same number.
+/// A hash of everything that determines which data any device sends. Devices that were given the
+/// same plans and options get the same number.
 std::uint64_t fingerprint(const std::vector<Array>& arrays, const ProgramOptions& options);
 
 }  // namespace weft::reshard::execute

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices agree on everything in make_setup(): the kind of each round (in_place_rounds.h), the
-// turns that it takes, and how the budget is divided. program_of() then writes the turns of one
-// device.
+// make_setup() decides what must be the same on all devices: the kind of each round
+// (in_place_rounds.h), the turns that it takes, and how the budget is divided. program_of() then
+// writes the turns of one device.
 //
-// Regions of sender and receiver differ here, because data lies in different places on both. So a
-// message is a stream of elements in the order in which the box is walked, and both sides cut it at
-// the same element numbers (write_streams()).
+// Sender and receiver have different regions, because data lies in different places on the two
+// devices. So a message is a stream of elements in the order in which the box is visited. Both
+// sides cut it at the same element numbers (write_streams()).
 #include "weft/reshard/execute/program/in_place.h"
 
 #include <algorithm>
@@ -305,9 +305,9 @@ void write_streams(const PeerRegions& peer_regions, Bytes limit, Turn& turn) {
 /// The decisions that are the same on all devices.
 struct InPlaceSetup {
   std::vector<Route> routes;
-  std::vector<std::vector<InPlaceRound>> rounds;  ///< by array and hop
+  std::vector<std::vector<InPlaceRound>> rounds;  ///< indexed by array and hop
   std::size_t turns = 0;
-  std::vector<Bytes> offsets;  ///< by array: of its staging
+  std::vector<Bytes> offsets;  ///< indexed by array: of its staging
   Bytes staging = 0, item = 1;
   Bytes marks = 0;  ///< most that the marks of shuffle() may need on any device
 };
@@ -321,9 +321,10 @@ Bytes marks_for(const Route& route) {
   return largest / 8 + 1;
 }
 
-/// How a budget is divided: first the marks of the buffers; of the rest, one half for sub-rounds
-/// and their own marks, the other half for messages. Marks take a bit per element, at most an
-/// eighth of what they mark, hence 4 / 9 for sub-rounds without their marks.
+/// How a budget is divided. First come the marks of the buffers. One half of the rest is for
+/// sub-rounds and their own marks, and the other half is for messages. Marks take a bit per
+/// element, which is at most an eighth of the elements' bytes. So 4 / 9 of the rest is for
+/// sub-rounds without their marks.
 struct BudgetSplit {
   Bytes marks = 0;  ///< of the buffers of all arrays
   Bytes item = 1;   ///< bytes of the largest element

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each hop this file chooses the kind of the round, then who sends each piece, then into how
-// many sub-rounds the round is divided. All devices compute the same result: it depends only on
-// layouts and the budget.
+// For each hop, this file chooses the kind of the round, then the sender of each piece, and then
+// the number of sub-rounds. All devices compute the same result, because it depends only on layouts
+// and the budget.
 #include "weft/reshard/execute/program/in_place_rounds.h"
 
 #include <algorithm>
@@ -54,10 +54,11 @@ class Obligations {
   std::vector<std::vector<Part>> sent_;
 };
 
-/// Chooses the sender of each piece among the devices that hold a copy of it. Preferred is a device
-/// that does not keep the box itself; then, with `once`, one that does not send it already; then
-/// the one with the fewest pieces to send. Returns for each device whether it keeps nothing of what
-/// it sends and, with `once`, sends nothing of it twice.
+/// Chooses the sender of each piece among the devices that hold a copy of it, by these rules in
+/// this order: prefer a device that does not keep the box itself; with `once`, prefer a device that
+/// does not already send the box; prefer the device with the fewest pieces to send. Returns for
+/// each device whether it keeps nothing of what it sends and, with `once`, also sends nothing
+/// twice.
 std::vector<char> choose_senders(const Route& route, std::size_t hop, bool once,
                                  std::vector<Piece>& pieces) {
   const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
@@ -105,9 +106,10 @@ bool only_grows(const Route& route, std::size_t hop) {
   return true;
 }
 
-/// Whether the boxes that a device sends are the boxes into which others are added, or disjoint
-/// from them, as for devices that end up with the same sum. Then a sub-round sends the same
-/// elements that are added to one turn later, so nothing is sent after it was added to.
+/// Whether each box that a device sends is equal to a box into which others are added, or disjoint
+/// from all such boxes. This is so for devices that end up with the same sum. Then a sub-round
+/// sends the same elements to which data is added one turn later. So nothing is sent after
+/// something was added to it.
 bool sums_alike(const Route& route, std::size_t hop, const std::vector<Piece>& pieces) {
   const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
   using Box = std::vector<Strips>;
@@ -133,7 +135,7 @@ bool sums_alike(const Route& route, std::size_t hop, const std::vector<Piece>& p
   return true;
 }
 
-/// What one device sends and receives in a round: elements, and messages of both directions.
+/// What one device sends and receives in a round: elements, and messages of the two directions.
 struct Volumes {
   std::int64_t sent = 0, received = 0, messages = 0;
 };  // namespace

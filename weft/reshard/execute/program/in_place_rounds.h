@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides for each round of a plan how it can run with one buffer instead of two, or that it
-// cannot.
+// Decides for each round of a plan how it can run with one buffer instead of two, or that this is
+// impossible.
 #pragma once
 
 #include <vector>
@@ -12,21 +12,22 @@ namespace weft::reshard::execute {
 /// How a round runs with one buffer. in_place.cc describes each kind.
 enum class InPlaceKind {
   kNothing,        ///< no data changes its place
-  kSlice,          ///< every device keeps a part of what it has
-  kGather,         ///< every device keeps all that it has, and receives more
-  kReduceScatter,  ///< no device keeps anything of what it sends
-  kReduceStaged,   ///< devices also keep what they send, as in an all-reduce
-  kExchange,       ///< devices replace what they have by what they receive
+  kSlice,          ///< every device keeps a part of its data and receives nothing
+  kGather,         ///< every device keeps all its data and receives more
+  kReduceScatter,  ///< sums, in which no device keeps data that it sends
+  kReduceStaged,   ///< sums, in which devices also keep data that they send, as in an all-reduce
+  kExchange,       ///< devices replace their data by the data that they receive
 };
 
 struct InPlaceRound {
   InPlaceKind kind = InPlaceKind::kNothing;
   std::vector<Piece> pieces;  ///< of all devices
-  /// A reduction through staging and an exchange are divided into sub-rounds, so that only the data
-  /// of one sub-round needs staging.
+  /// The number of sub-rounds. A reduction through staging (kReduceStaged) and an exchange are
+  /// divided into sub-rounds, so that only the data of one sub-round needs staging.
   std::int64_t sub_rounds = 1;
-  Bytes staging = 0;  ///< of the device that needs most
-  /// By device: as soon as a sub-round has sent data, its memory may be overwritten.
+  Bytes staging = 0;  ///< on the device that needs the most
+  /// Indexed by device: whether the memory of data may be overwritten as soon as a sub-round has
+  /// sent the data.
   std::vector<char> frees_sent;
 
   std::int32_t turns() const {
@@ -52,9 +53,9 @@ std::int64_t elements_held(const Route& route, std::size_t layout, Device device
 /// The most elements that a device holds in any layout: the size of its buffer.
 std::int64_t most_elements_held(const Route& route, Device device);
 
-/// One InPlaceRound per hop of the route. `allowance`: bytes of staging that a device may use; 0:
-/// no limit. If even the smallest sub-round needs more, InPlaceRound::staging says how much. An
-/// Error (kInfeasible) if a round needs a second buffer.
+/// Returns one InPlaceRound per hop of the route. `allowance` is the bytes of staging that a device
+/// may use; 0: no limit. If even the smallest sub-round needs more, InPlaceRound::staging says how
+/// much. Returns an Error (kInfeasible) if a round needs a second buffer.
 Result<std::vector<InPlaceRound>> make_in_place_rounds(const Route& route, Bytes allowance);
 
 }  // namespace weft::reshard::execute

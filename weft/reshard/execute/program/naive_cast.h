@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts on the way, number by number: the reference that tests compare executors with.
+// Casts during redistribution, number by number. Tests compare executors with this reference.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline Bytestring cast_source(const Problem& problem, Device device) {
   return bytes;
 }
 
-/// What is wrong with a target that is not partial; empty: nothing.
+/// Returns a description of what is wrong with a target that is not partial; empty if it is right.
 inline std::string check_cast(const Problem& problem, Device device, const Bytestring& target) {
   const Convert as_target = *conversion("f64", problem.cast->to);
   const std::size_t summands = problem.source.group_of_summand.size();

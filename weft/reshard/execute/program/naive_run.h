@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs element by element, as plainly as possible: the reference for tests of executors.
+// Runs programs element by element, in the simplest possible way. Tests compare executors with this
+// reference.
 #pragma once
 
 #include <cstring>
@@ -17,7 +18,7 @@ namespace weft::reshard::execute::naive {
 /// All arrays have this type. Sums wrap around, so no information is lost.
 using Number = std::uint32_t;
 
-/// Buffers of one device, staging included.
+/// The buffers of one device, including staging.
 using Memory = std::vector<std::vector<Number>>;
 
 /// The sources and targets in a memory, as execute() takes them: all buffers but the staging.
@@ -101,13 +102,13 @@ inline std::vector<Memory> fill(const std::vector<Program>& programs,
   return memory;
 }
 
-/// What is wrong with the targets; empty: nothing.
+/// Returns a description of what is wrong with the targets; empty if they are right.
 inline std::string check(const std::vector<Memory>& memory, const std::vector<Array>& arrays,
                          bool in_place = false) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Problem& problem = *arrays[i].problem;
     const Layout& target = problem.target;
-    // By team (by device if the target is not partial): the sum of each element.
+    // The sum of each element, indexed by team, or by device if the target is not partial.
     std::map<std::int32_t, std::map<std::size_t, Number>> sums;
     for (Device device = 0; device < target.devices(); ++device) {
       std::size_t at = 0;
@@ -133,8 +134,8 @@ inline std::string check(const std::vector<Memory>& memory, const std::vector<Ar
 }
 
 /// Runs all programs, one device after the other within each turn, without a copy of the memory
-/// before the turn. So the result is right only if no device writes what another one still reads.
-/// Returns what is wrong.
+/// from before the turn. So the result is right only if no device writes data that another device
+/// still reads. Returns a description of what is wrong; empty if the result is right.
 inline std::string run(const std::vector<Program>& programs, std::vector<Memory>& memory,
                        bool backwards) {
   const auto copy_all = [&](const std::vector<Region>& from, Memory& source,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the sender's message that matches one of the receiver, if both programs are at hand.
+// Finds the sender's message that matches a message of the receiver. It needs the programs of both
+// devices.
 #pragma once
 
 #include <map>
@@ -10,12 +11,12 @@
 
 namespace weft::reshard::execute {
 
-/// Matches the messages that one device receives in a turn, in their order. Messages that add are
-/// counted separately from the others.
+/// Matches the messages that one device receives in a turn. Call match() for them in their order.
+/// Messages that add are counted separately from the others.
 class Pairing {
  public:
-  /// The message to `self` in `peer`, the turn of device `message.peer`, that matches `message`. An
-  /// Error (kPeerFailed) if there is none, or if its size differs.
+  /// The turn `peer` belongs to device `message.peer`. Returns its message to `self` that matches
+  /// `message`. Returns an Error (kPeerFailed) if there is none, or if its size differs.
   Result<const Message*> match(Device self, const Message& message, const Turn& peer) {
     std::size_t& next = next_[{message.peer, message.add}];
     const auto other = [&](const Message& sent) {
@@ -35,7 +36,8 @@ class Pairing {
     return received.bytes == sent.bytes;
   }
 
-  std::map<std::pair<Device, bool>, std::size_t> next_;  ///< by peer and add: first unmatched send
+  std::map<std::pair<Device, bool>, std::size_t>
+      next_;  ///< by peer and `add`: the first send without a match
 };
 
 }  // namespace weft::reshard::execute

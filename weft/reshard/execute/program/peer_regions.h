@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes between two devices in one turn: regions on which both agree, cut into messages.
+// The data that two devices exchange in one turn: regions on which both agree, cut into messages.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace weft::reshard::execute {
 
-/// Which message of a turn a region belongs to. Its order is the order of messages, see
-/// make_program().
+/// Says to which message of a turn a region belongs. The order of keys is the order of messages,
+/// see make_program().
 struct MessageKey {
   bool send = false;
   bool add = false;
@@ -30,18 +30,18 @@ using PeerRegions = std::map<MessageKey, std::vector<Region>>;
 /// Cuts the regions for each peer into messages of at most `limit` bytes; 0: into one message.
 void write_messages(const PeerRegions& peer_regions, Bytes limit, Turn& turn);
 
-/// An Error (kInfeasible) if the limit leads to more than about four million messages in all turns
-/// together: the budget that the limit comes from is too small for so much data.
+/// Returns an Error (kInfeasible) if the limit leads to more than about four million messages in
+/// all turns together. Then the budget that the limit comes from is too small for so much data.
 Status check_count(const std::vector<PeerRegions>& peer_regions, Bytes limit, Bytes budget);
 
-/// Elements of the device's other parts that lie before `part` in its buffer.
+/// The number of elements of the device's other parts that lie before `part` in its buffer.
 std::int64_t elements_before(const Layout& layout, Part part);
 
 /// The box that both parts have in common.
 std::vector<Strips> shared_region(const Layout& from, Part a, const Layout& to, Part b);
 
-/// Regions of `storage` for the product of `dims`. `devices` agree on their order and extents,
-/// wherever each of them stores its parts.
+/// The regions of `storage` that make up the box `dims` (a product of strips). `devices` agree on
+/// the order and extents of the regions, wherever each of them stores its parts.
 std::vector<Region> agreed_regions(const Route& route, const Storage& storage,
                                    const std::vector<Strips>& dims,
                                    const std::vector<Device>& devices);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_route() turns a plan into the list of layouts, drops layouts at the end that need no turn of
-// their own, and numbers the turns. find_placements() then walks the route once and decides for
-// each part, in this order: the final place in the target if this is the last hop; the place of the
-// part that contains it if nothing has to be received or added (a view); the final place in the
-// target if nothing there is overwritten while another device still reads it; else a new block of
-// staging.
+// make_route() turns a plan into a list of layouts, drops layouts at the end that need no turn of
+// their own, and numbers the turns. find_placements() then visits all hops once. It places each
+// part by the first of these rules that applies:
+//   1. In the last hop, the part lies in its final place in the target.
+//   2. If nothing has to be received or added, the part is a view: it lies in the place of the part
+//      that contains it.
+//   3. If nothing in the target is overwritten while another device still reads it, the part lies
+//      in its final place in the target.
+//   4. Otherwise the part lies in a new block of staging.
 #include "weft/reshard/execute/program/placement.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that fit into a budget: staging between rounds, and messages in flight.
+// Plans that fit into a budget, which must hold staging between rounds and messages in flight.
 //
-// The search knows two simple rules only: a limit for each layout that rests between rounds, and
-// the cost of messages that the budget cuts. Whether a plan really fits is measured afterwards
-// (budget_use()). So several plans are made with different rules, and the cheapest that fits is
-// taken.
+// The search uses only two simple rules: a limit for each layout that is kept between rounds, and
+// the cost of messages that the budget divides. Whether a plan really fits is measured afterwards
+// (budget_use()). So several plans are made with different rules, and the cheapest plan that fits
+// is used.
 #include <algorithm>
 
 #include "weft/reshard/execute/program/budget.h"
@@ -100,10 +100,10 @@ Choice choose(const Problem& problem, const PlannerOptions& options, Bytes budge
   return choice;
 }
 
-/// About the smallest budget above `refused` for which some plan fits. What the plans found for the
-/// refused budget need is no answer, since another budget leads to other plans. Nor is a bisection
-/// possible, since between budgets that are enough lie some that are not. So budgets are tried one
-/// after the other, in steps of a 32nd.
+/// About the smallest budget above `refused` for which some plan fits. The memory that the plans
+/// for `refused` need is not the answer, because another budget leads to other plans. Bisection is
+/// impossible, because a budget may be too small although a smaller one is enough. So budgets are
+/// tried one after the other, in steps of a 32nd.
 BudgetUse least_that_fits(const Problem& problem, const PlannerOptions& options, Bytes refused) {
   for (Bytes budget = std::max(refused + 1, 4 * problem.item_size);;
        budget += std::max<Bytes>(1, budget / 32)) {

@@ -37,8 +37,9 @@ void append(std::vector<Region> more, std::vector<Region>& regions) {
 /// Builds what one device does for one array.
 class ProgramBuilder {
  public:
-  /// `joint`: by hop, the pieces that move if several arrays choose senders together; null: this
-  /// array chooses by itself. `sums`: where sums that become narrower are added up.
+  /// `joint[hop]`: the pieces that move in this hop, if several arrays choose their senders
+  /// together. Null: this array chooses its own senders. `sums`: where sums that are cast to a
+  /// narrower type are added up.
   ProgramBuilder(const Route& route, const Placements& placements, Device self, std::int32_t array,
                  const std::vector<std::vector<Piece>>* joint, const SlabSums& sums)
       : route_(route),
@@ -82,8 +83,8 @@ class ProgramBuilder {
       append(agreed_regions(route_, storage, storage.dims, {}), neutral);
       return;
     }
-    // The complement of a box: split off what lies outside along one dimension, then go on with the
-    // inside along the next dimension.
+    // Fill the complement of a box. For each dimension, split off the part outside of the box in
+    // this dimension. Continue with the rest in the next dimension.
     std::vector<Strips> dims = storage.dims;
     for (std::size_t i = 0; i < dims.size(); ++i) {
       const Strips inside = intersect(dims[i], last.cuts[i]->piece(self_));
@@ -151,7 +152,7 @@ class ProgramBuilder {
     for (const Placement& to : placements_.of_layout[hop + 1]) {
       if (!route_.contributes(hop, self_, to.part)) continue;
       for (const Placement& from : placements_.of_layout[hop]) {
-        // A view shares the memory of the part that it shows: nothing to move.
+        // A view is a part that shares the memory of another part, so nothing has to move.
         if (from.where == to.where && from.where != Where::kStaging) continue;
         if (from.where == to.where && from.block == to.block) continue;
         const std::vector<Strips> dims = shared(hop, from.part, to.part);
@@ -167,8 +168,8 @@ class ProgramBuilder {
   /// Whether the source is cast while it is read.
   bool casts_source() const { return source_item(*route_.problem) != route_.problem->item_size; }
 
-  /// Where the device keeps its own part with the same region and group as `part`. A piece names
-  /// one representative of all equal parts as its sender's part.
+  /// Where the device keeps its own part that has the same region and group as `part`. Several
+  /// devices may hold equal parts. A piece names only one of these parts as its sender's part.
   const Placement& placement_like(std::size_t hop, Part part) const {
     const Layout& layout = *route_.layouts[hop];
     const auto& placements = placements_.of_layout[hop];
@@ -222,7 +223,8 @@ class ProgramBuilder {
       const std::vector<Strips> dims = shared(hop, piece.from_part, piece.to_part);
       const std::vector<Device> both{piece.from, piece.to};
       std::vector<Region> regions = agreed_regions(route_, storage_of(*placement), dims, both);
-      // A cast or a slab makes the bytes differ from what lies in the other device's buffer.
+      // With a cast or a slab, the bytes that are sent differ from the bytes in the other device's
+      // buffer.
       const bool direct = !casts_source() && !sums_.slabs && regions.size() == 1 &&
                           regions[0].dense() && lies_dense(route_, dims, both);
       if (direct) regions[0].direct = true;
@@ -240,10 +242,11 @@ class ProgramBuilder {
   std::int32_t staging_ = 0;
 };
 
-/// Takes from the problem what the caller left out about an array that is cast or reduced.
+/// Sets what the caller left out about an array that is cast or reduced. The values come from the
+/// problem.
 Status complete(const Problem& problem, Elements& elements) {
   if (problem.cast) {
-    // If both types have the same size but differ, the cast happens at the end.
+    // If the two types differ but have the same size, the cast happens at the end.
     const bool at_the_start = problem.item_size != problem.cast->from_size;
     elements.type = at_the_start ? problem.cast->to : problem.cast->from;
     elements.source = at_the_start ? problem.cast->from : "";
@@ -263,7 +266,8 @@ Status complete(const Problem& problem, Elements& elements) {
                                      std::to_string(size));
 }
 
-/// The pieces of all arrays with senders chosen together, if that matters; else empty.
+/// The pieces of all arrays, with senders chosen together. Empty if choosing together makes no
+/// difference.
 JointPieces balanced(const std::vector<Route>& routes) {
   if (routes.size() < 2) return {};
   std::vector<ArrayRoute> array_routes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cut() and slice() look only at extents. Extents of a region are the same on sender and
-// receiver, strides are not. So both divide a box into the same pieces, although they store it
+// cut() and slice() depend only on extents. A region has the same extents on sender and receiver,
+// but other strides. So both devices divide a box into the same pieces, although they store it
 // differently.
 #include "weft/reshard/execute/program/region.h"
 

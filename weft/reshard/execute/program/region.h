@@ -11,14 +11,15 @@
 
 namespace weft::reshard::execute {
 
-/// Strips of one dimension at equal distances, both in the array and in the parts of sender and
-/// receiver: one or two loops can walk them.
+/// Strips of one dimension at equal distances. The distances are equal in the array and in the
+/// parts of sender and receiver. So one or two loops can visit the strips.
 struct Span {
   std::int64_t low = 0, length = 0;
-  std::int64_t count = 1, step = 0;  ///< strips, and the distance between their starts in the array
+  std::int64_t count = 1, step = 0;  ///< number of strips; distance of their starts in the array
 };
 
-/// Groups strips into spans. `parts`: the strips of every part in which they may be stored.
+/// Groups strips into spans. `parts` has the strips of every part in which these strips may be
+/// stored.
 std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*>& parts);
 
 /// The memory of a part of an array: dense, in row-major order of `dims`, without gaps between
@@ -35,30 +36,32 @@ struct Storage {
 /// dimension, so that the regions of sender and receiver have the same extents.
 Region region_in(const Storage& storage, std::span<const Span> spans);
 
-/// The region in pieces of at most `limit` bytes, but at least one element. Only extents decide,
-/// so sender and receiver cut alike.
+/// Cuts the region into pieces of at most `limit` bytes, but at least one element. Only extents
+/// decide, so sender and receiver cut in the same way.
 std::vector<Region> cut(const Region& region, Bytes limit);
 
-/// Elements [low, high) of the region, counted in the order in which it is walked.
+/// Elements [low, high) of the region, counted in the order of its loops.
 std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t high);
 
-/// A region with the same loops whose bytes, in the wire type, are contiguous from `offset` of a
-/// buffer on.
+/// A region with the same loops, whose bytes in the wire type are contiguous. It begins at `offset`
+/// of buffer `buffer`.
 Region packed(const Region& region, std::int32_t buffer, Bytes offset);
 
-/// Elements [low, high) of several regions, one behind the other.
+/// Elements [low, high) of several regions, counted through all regions one after the other.
 std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, std::int64_t high);
 
-/// Whether the loops of both can be divided into common ones, as copy_between() requires. This is
-/// always so for two regions of the same box, in whatever arrays they are stored.
+/// Whether the loops of the two regions can be divided into common loops, as copy_between()
+/// requires. This is always possible for two regions of the same box, in whatever arrays they are
+/// stored.
 bool divide_alike(const Region& from, const Region& to);
 
-/// The same region without loops that the loop around them can absorb.
+/// The same region with as few loops as possible: a loop that continues the loop around it is
+/// merged into that loop.
 Region joined(Region region);
 
-/// The copy from one region to another of the same size, each joined in its own way. run() takes
-/// pointers to their first elements. `all`: if this is a piece of a larger copy, the bytes of that,
-/// see StridedCopy.
+/// The copy from one region to another of the same size. Each region is first simplified by
+/// joined(). StridedCopy::run() takes pointers to their first elements. If this copy is a piece of
+/// a larger one, `all` is the size of the larger copy in bytes, see StridedCopy.
 StridedCopy copy_between(const Region& from, const Region& to, Bytes all = 0);
 
 }  // namespace weft::reshard::execute

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffer is seen as an array of units, the longest pieces that no move splits. Each unit that
-// has to move is the start of a chain: it replaces another unit, which moves on, and so on, until a
-// unit comes to a place that nothing has to leave, or that was left before. A mark per unit tells
-// whether it has been moved.
+// The buffer is treated as an array of units. A unit is the longest piece that no move splits. Each
+// unit that has to move starts a chain: it replaces another unit, which moves to its own
+// destination, and so on. The chain ends at a place whose unit does not move or has already been
+// moved. One mark per unit says whether the unit has been moved.
 #include "weft/reshard/execute/program/shuffle.h"
 
 #include <algorithm>
@@ -164,7 +164,7 @@ class Sources {
   };
   Bytes unit_;
   std::vector<Runs> from_;
-  std::vector<Found> starts_;  ///< by entry of from_: its first byte
+  std::vector<Found> starts_;  ///< indexed by entry of from_: its first byte
   std::map<std::int32_t, Space> spaces_;
 };
 

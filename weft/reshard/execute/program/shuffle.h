@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves inside one buffer whose source and destination overlap. Data is moved along the cycles of
-// the permutation, so that little memory is needed beside the buffer: one unit of data, and one bit
-// for each unit.
+// the permutation. This needs little memory beside the buffer: one unit of data, and one mark (a
+// bit) per unit.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,12 @@
 
 namespace weft::reshard::execute {
 
-/// An upper bound of the bytes of marks that shuffle() needs.
+/// An upper bound on the memory that shuffle() needs for marks, in bytes.
 Bytes mark_bytes(const std::vector<Shuffle>& shuffles);
 
-/// Runs all moves at once: every read comes before any write. The regions that are read do not
-/// overlap each other, nor do those that are written. `marks`: mark_bytes() bytes, all 0.
+/// Runs all moves at once: the result is as if every read came before any write. The regions that
+/// are read do not overlap each other. The regions that are written do not overlap each other
+/// either. `marks` are mark_bytes() bytes, all 0.
 void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::byte* marks);
 
 }  // namespace weft::reshard::execute

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides the parts of a layout into slabs. If a budget is too small for the sums of a whole part,
-// a device adds up one slab at a time. Slabs are counted within each part, so that in every turn
-// each device works on a slab of its own, and every device knows the slabs of all others.
+// Divides the parts of a layout into slabs, which are slices of parts. If a budget is too small for
+// the sums of a whole part, a device adds up one slab at a time. Slabs are numbered within each
+// part. So in every turn each device works on a slab of its own part, and every device knows the
+// slabs of all other devices.
 #pragma once
 
 #include <vector>
@@ -19,13 +20,14 @@ class Slabs {
 
   std::int64_t count() const { return count_; }
   std::int64_t elements() const { return elements_; }  ///< of the largest slab on any device
-  /// The strips of a part that belong to slab `number`. Some are empty if the part has none of it.
+  /// The strips of a part that belong to slab `number`. If the slab contains nothing of the part,
+  /// some of the strips are empty.
   std::vector<Strips> of(const Layout& layout, Part part, std::int64_t number) const;
 
  private:
-  std::size_t dim_ = 0;    ///< the dimension that is divided; earlier ones are single indices
+  std::size_t dim_ = 0;    ///< the divided dimension; of earlier ones a slab has a single index
   std::int64_t step_ = 0;  ///< indices of that dimension per slab
-  std::vector<std::int64_t> extents_;  ///< of the largest part, by dimension
+  std::vector<std::int64_t> extents_;  ///< of the largest part, indexed by dimension
   std::int64_t count_ = 1, elements_ = 0;
 };
 

@@ -8,9 +8,9 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Most entries that may wait for one receiver. Chunks that are packed further ahead than the cache
-/// of a core holds have left it before they are read, and then both copies are slow, instead of the
-/// first one only.
+/// Most entries that may wait for one receiver. If chunks are packed further ahead than the cache
+/// of a core can hold, they have left the cache before they are read. Then both copies are slow,
+/// instead of only the first one.
 std::uint64_t most_ahead(const OutgoingChunk& chunk) {
   constexpr Bytes kAhead = 1 << 20;
   if (chunk.add) return SharedQueue::kEntries;
@@ -33,8 +33,8 @@ ChunkArea::ChunkArea(const SharedSegment& segment, Device self, Bytes chunk)
 
 bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
                      Bytes limit, Wakeups& wakeups) {
-  // Short chunks travel in the queue entry itself. Those are not counted as staging, so programs
-  // with a budget do without.
+  // Short chunks are stored in the queue entry itself. Queue entries do not count as staging, so
+  // programs with a budget do not use this.
   const bool is_inline = chunk.bytes <= QueueEntry::kMostInline && limit == kNoLimit;
   if (!queues_free(chunk) || (!is_inline && !fits(chunk, limit))) return false;
   if (is_inline) {

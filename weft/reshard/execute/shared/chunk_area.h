@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manages a device's area in the shared memory, where it packs the chunks that it sends. The space
-// that became free last is used first, since it is still in the cache.
+// Manages a device's area in the shared memory. The device packs the chunks that it sends into this
+// area. The space that became free last is used first, because it is still in the cache.
 #pragma once
 
 #include <deque>
@@ -18,16 +18,18 @@ class ChunkArea {
   /// `chunk`: bytes of the longest chunk. Keeps the reference.
   ChunkArea(const SharedSegment& segment, Device self, Bytes chunk);
 
-  /// Packs the chunk from `buffers` and adds an entry to the queue of each receiver; `wakeups`
-  /// later wakes those that sleep. Returns false if there is no room until receivers have taken
-  /// some. `limit`: bytes that may lie in the area at once; a single chunk may exceed it.
+  /// Packs the chunk from `buffers` and adds an entry to the queue of each receiver. `wakeups`
+  /// later wakes receivers that sleep. Returns false if there is no room until receivers have taken
+  /// some chunks. `limit` is the most bytes that may lie in the area at once; a single chunk may
+  /// exceed it.
   bool send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
             Bytes limit, Wakeups& wakeups);
   static constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max();
 
-  /// Bytes that, as far as is known, not all their receivers have taken.
+  /// The number of bytes in the area that some receiver has not taken yet, as far as this device
+  /// knows.
   Bytes held() const { return held_bytes_; }
-  /// A device that has not taken one of the chunks; nullopt: there is none.
+  /// A device that has not yet taken some chunk; nullopt if all chunks are taken.
   std::optional<Device> awaited() const;
 
  private:
@@ -58,11 +60,10 @@ class ChunkArea {
   Bytes held_bytes_ = 0;
   std::deque<Held> held_;  ///< oldest first
   struct QueueState {
-    std::uint64_t sent = 0;  ///< entries
-    std::uint64_t taken =
-        0;  ///< of them, when last looked at: the counter's line is the receiver's
+    std::uint64_t sent = 0;   ///< entries that were sent
+    std::uint64_t taken = 0;  ///< entries that the receiver had taken at the last look
   };
-  std::vector<QueueState> queues_;  ///< by receiver
+  std::vector<QueueState> queues_;  ///< indexed by receiver
 };
 
 }  // namespace weft::reshard::execute

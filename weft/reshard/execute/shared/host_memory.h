@@ -13,11 +13,11 @@ namespace weft::reshard::execute {
 
 class HostMemory {
  public:
-  /// Creates memory that is filled with 0 and already allocated: an Error (kUnavailable) if the
-  /// host has not that much left to share.
+  /// Creates memory that is filled with 0. All of it is allocated at once. Returns an Error
+  /// (kUnavailable) if the host has too little memory left to share.
   static Result<HostMemory> create(Bytes bytes);
-  /// Opens memory that another process has created and not yet made private. An Error
-  /// (kUnavailable) if there is none of that name, for example on another host.
+  /// Opens memory that another process has created and not yet made private. Returns an Error
+  /// (kUnavailable) if no memory has this name, for example because the process is on another host.
   static Result<HostMemory> open(const std::string& name);
 
   HostMemory(HostMemory&& other) noexcept { swap(other); }
@@ -25,13 +25,14 @@ class HostMemory {
     swap(other);
     return *this;
   }
-  /// Unmaps it here. Other processes keep their mappings.
+  /// Unmaps the memory in this process. Other processes keep their mappings.
   ~HostMemory();
 
   std::byte* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
-  /// From now on nobody else can open it, and it is freed with the last process that has it mapped.
+  /// After this call no other process can open the memory. It is freed when the last process that
+  /// has mapped it ends.
   void make_private();
 
  private:
@@ -50,8 +51,9 @@ class HostMemory {
   bool named_ = false;  ///< created here and not yet private
 };
 
-/// Asks the kernel for all pages of memory that was never touched and will be written, which is
-/// cheaper than one page fault per page. Does nothing on kernels that cannot do that.
+/// Asks the kernel for all pages of this memory at once. Use it for memory that was never touched
+/// and will be written, because one page fault per page costs more. Does nothing if the kernel does
+/// not offer this.
 void fault_in(std::byte* memory, Bytes bytes);
 
 }  // namespace weft::reshard::execute

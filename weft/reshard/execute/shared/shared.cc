@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device never blocks on one peer. step() does whatever is possible at the moment: pack chunks
-// for which there is room, unpack chunks that replace from any sender, and unpack chunks that add
-// in their order. If nothing is possible, wait() polls for a while, then sleeps until a peer wakes
-// it. Sleep is limited, to find out whether peers still live.
+// A device never blocks on one peer. step() does whatever is possible at the moment: it packs
+// chunks for which there is room, unpacks chunks that replace from any sender, and unpacks chunks
+// that add in their order. If nothing is possible, wait() polls for a while and then sleeps until a
+// peer wakes it. Each sleep has a limit. After it, the device checks whether its peers are still
+// alive.
 #include "weft/reshard/execute/shared/shared.h"
 
 #include <sched.h>
@@ -77,7 +78,7 @@ class Shared final : public SharedTransport {
   struct Progress {
     const SharedTurn* turn = nullptr;
     std::size_t sent = 0, added = 0;
-    std::vector<std::size_t> replaced;  ///< by sender, as in the turn
+    std::vector<std::size_t> replaced;  ///< indexed by sender, as in the turn
     std::size_t senders_done = 0;
 
     bool replaced_all() const { return senders_done == turn->replaces.size(); }
@@ -143,7 +144,8 @@ class Shared final : public SharedTransport {
     return moved;
   }
 
-  /// Unpacks all chunks of the first one's sender that have arrived. Returns how many.
+  /// `chunks` are the next chunks of one sender. Unpacks those that have arrived. Returns how many
+  /// it unpacked.
   Result<std::size_t> take(std::span<const IncomingChunk> chunks, const Buffers& buffers) {
     const Device peer = chunks[0].peer;
     SharedQueue& queue = segment_.queue(peer, self_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: processes that share memory, as endpoints within one process.
+// For tests: the endpoints of several processes that share memory, all in one process.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segment begins with a header, then the state of each process, the queues of all pairs, and
-// the areas for chunks, which begin at a page boundary.
+// The segment begins with a header. Then come the state of each process, the queues of all pairs,
+// and the areas for chunks, which begin at a page boundary.
 //
-// Sleeping must not miss a wake-up. A sleeper first announces itself, then looks for entries once
-// more; a sender first writes an entry, then looks whether the receiver sleeps. With a full fence
-// between the two steps on both sides, at least one of them sees the other.
+// Sleeping must not miss a wake-up. A sleeper first announces itself, and then looks for entries
+// once more. A sender first writes an entry, and then looks whether the receiver sleeps. On both
+// sides there is a full fence between the two steps. So at least one of the two processes sees what
+// the other has written.
 #include "weft/reshard/execute/shared/shared_segment.h"
 
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preparing a turn means: cut its messages into chunks, find receivers that get equal chunks, put
-// the chunks in the order in which to pack them, and work out the copies for each. None of that
-// depends on addresses, so it is done once per program.
+// Preparing a turn has four steps: cut its messages into chunks, find receivers that get equal
+// chunks, put the chunks into the order in which to pack them, and work out the copies for each
+// chunk. Nothing of this depends on addresses, so it is done once per program.
 #include "weft/reshard/execute/shared/shared_turn.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Dir
   return copies;
 }
 
-/// Messages that go to some receivers, the same ones to each.
+/// A list of messages, and the receivers to which all of these messages go.
 struct Stream {
   std::vector<Device> readers;
   std::vector<Message> messages;
@@ -151,7 +151,7 @@ class FusedMoves {
 
   bool can_fuse(const Move& move, const Region& region) const {
     const Range range = range_of(region);
-    // Only the first message that adds to a place may bring the move: a later copy would overwrite
+    // Only the first message that adds to a place may run the move: a later copy would overwrite
     // what was added before.
     const bool first = std::none_of(added_to_.begin(), added_to_.end(), [&](const Range& other) {
       return other.buffer == range.buffer && other.low < range.high && range.low < other.high;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn prepared for two processes that pack and unpack chunks: worked out once, run many times.
+// A turn, prepared for processes that pack and unpack chunks. It is prepared once and run many
+// times.
 #pragma once
 
 #include <vector>
@@ -20,9 +21,9 @@ struct ChunkCopy {
 struct OutgoingChunk {
   Bytes bytes = 0;
   std::vector<ChunkCopy> copies;
-  std::vector<Device> readers;  ///< all receive the same bytes
-  /// Receivers add it, in an order of their own: the chunks of all senders may have to lie there at
-  /// once.
+  std::vector<Device> readers;  ///< the receivers, which all get the same bytes
+  /// Receivers add the chunk to their data. Each receiver has its own order of senders. So the
+  /// chunks of all senders may have to lie in their areas at once.
   bool add = false;
 };
 
@@ -37,8 +38,8 @@ struct LocalCopy {
 struct IncomingChunk {
   Device peer = 0;
   Bytes bytes = 0;
-  /// Local copies to the place that the chunk is added to, if the chunk is the first one to add
-  /// there. Run just before the chunk is unpacked, so that the place is in the cache.
+  /// If this is the first chunk that is added to a place: local copies that fill this place first.
+  /// They run just before the chunk is unpacked, so that the place is in the cache.
   std::vector<LocalCopy> first_copies;
   std::vector<ChunkCopy> copies;
 };
@@ -46,24 +47,25 @@ struct IncomingChunk {
 struct SharedTurn {
   std::vector<LocalCopy> moves;
   std::vector<Move> other_moves;  ///< moves whose loops do not match
-  /// In the order in which to pack them. Chunks that replace come first, and go to all receivers in
-  /// turn: parts for several receivers interleave in the array, which is then read only once.
+  /// In the order in which to pack them. Chunks that replace come first, for all receivers in turn.
+  /// Parts for several receivers interleave in the array, so the array is then read only once.
   std::vector<OutgoingChunk> sends;
-  /// Chunks that replace, by sender, each in order. Senders may come in any order.
+  /// Chunks that replace: one list per sender, each in order. Senders may come in any order.
   std::vector<std::vector<IncomingChunk>> replaces;
-  /// Chunks that add, in the order of the sum, after all that replace.
+  /// Chunks that add, in the order in which to add them. They come after all chunks that replace.
   std::vector<IncomingChunk> adds;
 };
 
-/// `devices`: how many share the host and its caches. `longest`: bytes of the longest chunk.
-/// `room`: bytes; if all chunks of the turn fit into them, chunks that add are packed once for
-/// all their receivers. If not, they are packed for each receiver in the order of messages, so that
-/// no circle of devices can wait for each other.
+/// `devices` is the number of devices that share the host and its caches. `longest` is the length
+/// of the longest chunk in bytes. `room` is a number of bytes. If all chunks of the turn fit into
+/// `room`, chunks that add are packed once for all their receivers. If not, they are packed for
+/// each receiver in the order of messages, so that no circle of devices can wait for each other.
 SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devices, Bytes longest,
                           Bytes room);
 
 void move(const std::vector<LocalCopy>& copies, const Buffers& buffers);
-/// pack() copies from buffers into a chunk, unpack() from a chunk into buffers.
+/// pack() copies from buffers into a chunk. unpack() copies from a chunk into buffers, or adds the
+/// chunk there.
 void pack(const std::vector<ChunkCopy>& copies, const Buffers& buffers, std::byte* chunk);
 void unpack(const std::vector<ChunkCopy>& copies, const std::byte* chunk, const Buffers& buffers);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects which processes have to be woken, so that they are woken together after small chunks.
+// Collects the processes that have to be woken. After several small chunks, all of them are woken
+// together.
 #pragma once
 
 #include <vector>
@@ -13,10 +14,10 @@ class Wakeups {
   /// Keeps the reference.
   explicit Wakeups(const SharedSegment& segment) : segment_(segment) {}
 
-  /// The device is woken by the next wake(), if it sleeps and waits for `what`.
+  /// Adds a device. The next wake() wakes it, if it sleeps and waits for `what`.
   void add(Device device, SharedSegment::WaitFor what) { waiting_.push_back({device, what}); }
-  /// Notes that `bytes` bytes were copied. After a long copy it wakes at once instead of waiting
-  /// for more.
+  /// Notes that `bytes` bytes were copied. After kLong bytes it wakes the collected processes at
+  /// once.
   void note(Bytes bytes) {
     copied_ += bytes;
     if (copied_ >= kLong) wake();
@@ -30,7 +31,7 @@ class Wakeups {
   }
 
  private:
-  /// Bytes copied in about the time that it takes to wake a process.
+  /// The number of bytes that can be copied in about the time that it takes to wake a process.
   static constexpr Bytes kLong = 16 << 10;
   struct Waiting {
     Device device;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums must not depend on which process is faster. So each piece of incoming data has an order, and
-// only streams whose next piece has the lowest order are read; the others wait in the socket's
-// buffer (TcpStream::order()).
+// Sums must not depend on which process is faster. So each piece of incoming data has an order
+// (TcpStream::order()). Only streams whose next piece has the lowest order are read. The data of
+// the other streams waits in the buffers of their sockets.
 #include "weft/reshard/execute/tcp/tcp.h"
 
 #include <poll.h>
@@ -74,7 +74,7 @@ Status TcpTransport::round(const Program& program, const Turn& turn, const Buffe
   if (auto filled = fill_streams(program, turn, buffers, blocks); !filled) {
     return give_up(filled.error());
   }
-  // Moves first: messages that add come on top of what stays on the device.
+  // Moves come first, because messages are added to data that stays on the device.
   run_moves(program, turn, buffers);
   return run_streams();
 }
@@ -95,7 +95,7 @@ Status TcpTransport::exchange_words(std::uint64_t word, const char* otherwise) {
 
 Status TcpTransport::fill_streams(const Program& program, const Turn& turn, const Buffers& buffers,
                                   std::vector<Staging>& blocks) {
-  // By direction and peer: whether any message has to be packed.
+  // Indexed by direction and peer: whether any message has to be packed.
   std::array<std::vector<char>, 2> packs;
   std::int64_t streams = 0;
   Bytes longest = 0, element = 1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport over TCP, between processes that have no other connection, such as those of JAX,
-// which can only run collectives. One endpoint per process; if processes have several devices, see
-// merge.h.
+// A transport over TCP. It is for processes that have no other connection, such as processes of
+// JAX, which offers only collectives. There is one endpoint per process. If processes have several
+// devices, see merge.h.
 //
-// Between two processes there is one stream of bytes in each direction: the fingerprint of the
-// program, the messages of all rounds in order, then a word that says that all is done. One thread
-// serves all streams side by side, so no circle of processes can wait for each other, and a small
-// block of staging per stream is enough.
+// Between two processes there is one stream of bytes in each direction. The stream contains the
+// fingerprint of the program, then the messages of all rounds in order, and then a word that says
+// that all is done. One thread serves all streams at the same time, so no circle of processes can
+// wait for each other. For each stream a small block of staging is enough.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace weft::reshard::execute {
 
 class TcpTransport final : public Transport {
  public:
-  /// `sockets`: from connect_all(). The devices of programs are processes.
+  /// `sockets` is the result of connect_all(). In the programs that run, the devices are processes.
   explicit TcpTransport(std::vector<Descriptor> sockets);
 
   struct Patience {
@@ -35,22 +35,24 @@ class TcpTransport final : public Transport {
   /// Also compares the programs of all processes.
   Status fill_neutral(const Program& program, const Buffers& buffers) override;
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override;
-  /// Also waits until all processes have all they need: if one is lost before, all get an Error.
+  /// Also waits until all processes have received all their data. If a process is lost before that,
+  /// all processes get an Error.
   Status finish(const Program& program, const Buffers& buffers) override;
 
  private:
   struct Peer {
     Descriptor socket;
     TcpStream out, in;
-    Deadline deadline;  ///< until it must have been heard from
+    Deadline deadline;  ///< the time until which something must have arrived from it
   };
 
-  /// Sends `word` to all others. An Error with the text `otherwise` if one sends another word.
+  /// Sends `word` to all other processes. Returns an Error with the text `otherwise` if another
+  /// process sends another word.
   Status exchange_words(std::uint64_t word, const char* otherwise);
   Status fill_streams(const Program& program, const Turn& turn, const Buffers& buffers,
                       std::vector<Staging>& blocks);
   Status run_streams();
-  /// Serves one socket. `order`: only data of this order may be received now.
+  /// Serves one socket. Only data of order `order` may be received now, see TcpStream::order().
   Status advance_peer(std::size_t peer, short events, std::int64_t order);
   Status give_up(Error error);
 

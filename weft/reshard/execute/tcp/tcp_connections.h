@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP connections between processes, one per pair: the TCP transport runs on them.
+// TCP connections between processes, one per pair. The TCP transport uses them.
 //
-// Each process listens and tells the others its address, by whatever means they share (JAX has a
-// key-value store). An address contains a secret. A connection without it is closed, so strangers
-// on the network can neither take part nor keep others from doing so.
+// Each process listens and tells the others its address. How it tells them is up to the caller;
+// JAX, for example, has a key-value store. An address contains a secret. A connection that does not
+// send the secret is closed. So strangers on the network can neither take part nor keep processes
+// from connecting.
 #pragma once
 
 #include <chrono>
@@ -61,9 +62,9 @@ class Listener {
   std::string address_, secret_;
 };
 
-/// Connects to every other process; all processes must call it at the same time. `addresses`: by
-/// process. Returns non-blocking sockets by process; the one of `self` is not open. An Error
-/// (kPeerFailed) names the process that did not connect in time.
+/// Connects to every other process. All processes must call this at the same time. `addresses` is
+/// indexed by process. Returns non-blocking sockets, indexed by process; the socket of `self` is
+/// not open. If a process does not connect in time, returns an Error (kPeerFailed) that names it.
 Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32_t self,
                                             const std::vector<std::string>& addresses,
                                             const Waiting& waiting);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: processes that are connected by TCP, as threads of one process.
+// For tests: the TCP endpoints of several processes, all in one process. Each endpoint is connected
+// on its own thread.
 #pragma once
 
 #include <chrono>

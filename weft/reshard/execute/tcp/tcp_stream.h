@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process sends to another in a round, or receives from it, as a stream of bytes. A long
-// contiguous region is sent from its buffer and received into its buffer. Other regions pass
-// through a small block of staging. A stream has no message boundaries, so the two ends need not
-// cut alike.
+// The data that one process sends to another in a round, or receives from it, as a stream of bytes.
+// A long contiguous region is sent from its buffer and received into its buffer. Other regions pass
+// through a small block of staging. A stream has no message boundaries, so sender and receiver may
+// divide it differently.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@ class TcpStream {
   /// A stream of contiguous bytes.
   TcpStream(std::byte* memory, Bytes bytes) { pieces_.push_back({memory, bytes, {}, kReplaces}); }
 
-  /// Adds a message to send. `block`: memory of `block_bytes` bytes, at least one element. It is
-  /// reused for each piece of the stream.
+  /// Adds a message to send. `block` is memory of `block_bytes` bytes, with room for at least one
+  /// element. It is reused for each piece of the stream.
   void send(const Program& program, const Message& message, const Buffers& buffers,
             std::byte* block, Bytes block_bytes);
-  /// Adds a message to receive. `number`: of the message among those of the round.
+  /// Adds a message to receive. `number` is its number among the messages of the round.
   void receive(const Program& program, const Message& message, std::int64_t number,
                const Buffers& buffers, std::byte* block, Bytes block_bytes);
 
   bool done() const { return next_ == pieces_.size(); }
-  /// The order of the next piece: over all streams, pieces with the lowest order have to be
-  /// received first. Pieces that replace come before those that add, and those by the number of
-  /// their message, since sums of rounded numbers depend on their order.
+  /// The order of the next piece. Over all streams, pieces with the lowest order must be received
+  /// first. Pieces that replace have the lowest order. The order of a piece that adds is the number
+  /// of its message, because sums of rounded numbers depend on their order.
   static constexpr std::int64_t kReplaces = -1, kNever = INT64_MAX;
   std::int64_t order() const { return done() ? kNever : pieces_[next_].order; }
 
-  /// The bytes to send next, or where to receive next. Not empty unless done().
+  /// The bytes to send next, or the memory for the bytes to receive next. It is empty only if
+  /// done().
   struct Extent {
     std::byte* memory = nullptr;
     std::size_t bytes = 0;
@@ -56,7 +57,7 @@ class TcpStream {
 
   std::vector<Piece> pieces_;
   std::size_t next_ = 0;
-  Bytes done_ = 0;       ///< bytes of the next piece that are done
+  Bytes done_ = 0;       ///< bytes of the next piece that are already sent or received
   bool packed_ = false;  ///< the next piece is packed
 };
 

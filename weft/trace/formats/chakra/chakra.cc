@@ -52,8 +52,8 @@ constexpr DiagnosticKind kTooLong{"event-without-time", Severity::kDataLoss,
                                   "nodes with an impossible start or duration were left out",
                                   "convert the trace again"};
 
-/// Limit of a start, and of the sum of all durations. It keeps sums of times, in nanoseconds,
-/// within 64 bits.
+/// Limit of a start, and of the sum of all durations. With this limit, sums of times in nanoseconds
+/// fit into 64 bits.
 constexpr std::uint64_t kLatestMicros = 4'000'000'000'000'000;
 constexpr std::int64_t kChakraNodesBetweenProgress = 4096;
 constexpr std::int32_t kMostRanks = 1 << 24;
@@ -126,7 +126,8 @@ class FileReading {
     }
     find_launchers();
     event_of_.assign(nodes_.size(), kNone);
-    // All events first: a dependency may name a node that comes later in the file.
+    // Create all events before any dependency, because a dependency may name a node that comes
+    // later in the file.
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].is_work()) add_event(i);
     }
@@ -138,8 +139,8 @@ class FileReading {
     }
   }
 
-  /// The format has no launches. Device work can start only after all host nodes it depends on, so
-  /// the one that ends last is taken as its launch.
+  /// The format has no launches. Device work can start only after all host nodes that it depends
+  /// on. So the host node that ends last is taken as its launch.
   void find_launchers() {
     correlation_.assign(nodes_.size(), 0);
     const auto end = [&](std::uint32_t i) {
@@ -217,8 +218,8 @@ class FileReading {
   }
 
   /// In files from PyTorch one metadata node lists the process groups. Its value is a list that
-  /// contains one string, and the string is itself a JSON list. Hence the search for the inner
-  /// brackets.
+  /// contains one string, and the string is itself a JSON list. So this function searches for the
+  /// inner brackets.
   void add_groups(std::string_view values) {
     const std::size_t open = values.find('[', 1);
     const std::size_t close = values.rfind(']', values.size() < 2 ? 0 : values.size() - 2);
@@ -282,7 +283,7 @@ class ChakraReader final : public Reader {
   }
 
   /// The format has no magic number. So the first message must be valid metadata and the second one
-  /// a node with a name. If only the metadata fits into `head`, that is weaker evidence.
+  /// a node with a name. If only the metadata fits into `head`, the result is less certain.
   int recognise(std::string_view head) const override {
     const auto source = memory_source(head, "");
     ProtoStream stream(*source);

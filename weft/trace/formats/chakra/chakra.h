@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of Chakra execution traces (NAME.RANK.et), the input of the simulator ASTRA-sim. Such a
-// file holds what one rank computes and communicates, and which node depends on which. It is a
-// graph, not a timeline.
+// Reader of Chakra execution traces (NAME.RANK.et), the input of the simulator ASTRA-sim. A file
+// lists what one rank computes and communicates, as the nodes of a graph, and the dependencies
+// between these nodes. It need not contain times.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives every node of a Chakra graph a start time, in this order:
-//   1. resolve(): turn the ids of dependencies into positions, without unknown ones.
+//   1. resolve(): turn the ids of dependencies into positions, and drop unknown ids.
 //   2. order(): find a topological order, and break cycles.
 //   3. bridge(): replace dependencies on nodes that do no work by the dependencies of those nodes.
 //      This needs the topological order, so that chains of such nodes collapse in one pass.
@@ -183,8 +183,8 @@ std::int64_t row_of(const Node& node) {
   if (node.on_host) return std::max<std::int64_t>(node.thread, 0);
   if (node.stream >= 0) return node.stream;
   if (node.thread >= 0) return node.thread;
-  // Like ASTRA-sim: one compute node and one send or collective at a time; receives run beside
-  // them.
+  // As in ASTRA-sim, one compute node and one send or collective run at a time. Receives run at the
+  // same time as the others.
   if (node.type == NodeType::kReceive) return 2;
   return node.is_communication() ? 1 : 0;
 }

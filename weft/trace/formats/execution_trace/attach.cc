@@ -91,10 +91,10 @@ class Attaching {
   Attaching(RankTrace& trace, const ExecutionTrace& execution)
       : trace_(trace), execution_(execution) {}
 
-  // Profiles of different PyTorch versions show collectives in different ways. The richest way that
-  // the profile has is used: record_param_comms operators (which include waits), then "nccl:"
-  // annotations, then kernels alone. The last two have no waits, so waits are left out of the
-  // execution trace too.
+  // Profiles of different PyTorch versions show collectives in different ways. Three ways are
+  // tried, the one with the most facts first: record_param_comms operators (which include waits),
+  // "nccl:" annotations, kernels. The second and the third contain no waits, so the waits of the
+  // execution trace are then left out too.
   void run() {
     if (try_pairing(profile_calls("record_param_comms"), execution_calls(true))) return;
     if (try_pairing(profile_calls("nccl:"), execution_calls(false))) return;
@@ -206,8 +206,8 @@ class Attaching {
     return trace_.host_ops[detail].collective;
   }
 
-  /// Fills only what the profile lacks: its own values come from the call itself, whereas a pairing
-  /// may be wrong.
+  /// Fills only values that the profile lacks. The profile's own values are certain, whereas a
+  /// pairing may be wrong.
   void complete(std::uint32_t event, const CollectiveDetail& known) {
     std::uint32_t& slot = collective_slot(event);
     if (slot == kNone) {

@@ -120,8 +120,8 @@ void read_named(JsonScanner& scanner, std::string_view key, RawNode& raw) {
   }
 }
 
-/// Reads the members of one node. Schema 1.0.1 has the attributes as keys of the node itself, hence
-/// read_named() for all other keys. False if the text ends or stops being JSON inside the node.
+/// Reads the members of one node. In schema 1.0.1 the attributes are keys of the node itself. So
+/// all other keys go to read_named(). False if the text ends or stops being JSON inside the node.
 bool read_node(JsonScanner& scanner, RawNode& raw) {
   std::string_view key;
   while (scanner.next_key(key)) {
@@ -169,8 +169,9 @@ Arguments read_arguments(std::string_view inputs) {
   found.group_size = items.back().as_int().value_or(-1);
   if (named - items.begin() >= 3) {
     found.sequence = (named - 3)->as_int().value_or(-1);
-    // Since 1.0.2 a pair such as ["0", "default_pg"]. Before, the address of the group object:
-    // other ranks have other addresses, so it does not identify the group across ranks.
+    // Since 1.0.2 the group is a pair such as ["0", "default_pg"]. Before that, it is the address
+    // of the group object. The address differs from rank to rank, so ranks cannot be compared by
+    // it.
     const JsonValue& group = *(named - 2);
     found.address = group.text;
     if (group.is_array() && !group.items.empty()) found.group = group.items.front().text;
@@ -199,8 +200,8 @@ class Reading {
     }
     trace_.file = source_.name();
     trace_.rank = rank_from_name(source_.name());
-    // Sequence numbers count within a group. With several groups without a name, the same number
-    // stands for several collectives, so the numbers of those groups are dropped.
+    // Sequence numbers count within a group. If several groups have no name, equal numbers may be
+    // different collectives. So the numbers of these groups are dropped.
     if (addresses_.size() > 1) {
       for (CollectiveDetail& detail : trace_.collectives) {
         if (detail.group == 0) detail.sequence = -1;

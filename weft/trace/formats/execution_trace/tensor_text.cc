@@ -12,7 +12,8 @@
 namespace weft::trace {
 namespace {
 
-// Bounds the elements of one tensor so that the byte sums of hostile files cannot overflow.
+// The largest number of elements of one tensor. With this limit, sums of bytes cannot overflow,
+// even in hostile files.
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1024;
 
 // `body` is the text between the brackets of an innermost list. Returns false if it is not a
@@ -40,8 +41,8 @@ bool read_tensor(std::string_view body, std::int64_t& elements, std::int64_t& si
 
 }  // namespace
 
-// One pass without a parser, because the inputs are most of the file's text. A list is innermost if
-// no other bracket stands between its own two.
+// Goes through the text once, without a JSON parser, because the inputs are most of the file's
+// text. A list is innermost if no other bracket stands between its own two.
 TensorSum sum_tensors(std::string_view json) {
   TensorSum sum;
   std::size_t open = std::string_view::npos;  // the last "[", unless a "]" came after it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each timeline: find the run that was profiled at the same time in the same folder, convert
-// the timeline's times to the clock of each rank's host, and add the collectives to the ranks. The
-// profile of a rank whose host is not the coordinator's has another clock; clock_shift() estimates
-// the difference from network transfers.
+// the timeline's times to the clock of each rank's host, and add the collectives to the ranks. If a
+// rank does not run on the coordinator's host, its profile has another clock than the timeline.
+// clock_shift() estimates the difference from network transfers.
 #include "weft/trace/formats/horovod/join.h"
 
 #include <algorithm>
@@ -73,8 +73,8 @@ void add_collectives(const RankTrace& timeline, Nanos shift, RankTrace& rank) {
   const Span span = span_of(rank);
   shift += timeline.epoch - rank.epoch;
   const auto lane = static_cast<std::uint32_t>(rank.lanes.size());
-  // A lane of its own: Horovod runs collectives on a background thread, which the profile may not
-  // show.
+  // The collectives get a separate lane, because Horovod runs them on a background thread, which
+  // the profile may not show.
   rank.lanes.push_back({false, 0, static_cast<std::int64_t>(lane), -1, std::string(kFormat)});
   const auto copied = [&](NameId name) { return rank.names.intern(timeline.names.text(name)); };
   const Events& e = timeline.events;
@@ -82,7 +82,8 @@ void add_collectives(const RankTrace& timeline, Nanos shift, RankTrace& rank) {
     const bool kernel = e.kind[i] == EventKind::kKernel && e.detail[i] != kNone;
     if (!kernel || timeline.kernels[e.detail[i]].collective == kNone) continue;
     const Nanos start = e.start[i] + shift;
-    // Profiles usually cover a few steps of the timeline: drop collectives outside of them.
+    // A profile usually covers only a few steps of the timeline. Drop the collectives outside of
+    // the profile.
     if (start + rank.epoch < span.begin || start + e.duration[i] + rank.epoch > span.end) continue;
     CollectiveDetail collective = timeline.collectives[timeline.kernels[e.detail[i]].collective];
     collective.name = copied(collective.name);

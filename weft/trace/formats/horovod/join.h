@@ -10,12 +10,13 @@
 
 namespace weft::trace {
 
-/// Looks for Horovod timelines whose folder also holds a profiled run, with overlapping times and
-/// no more ranks than the timeline. Copies the collectives of the timeline into the ranks of that
-/// run (as collectives on the host) and removes the timeline from `runs`. If the profiles show
-/// communication themselves, they are the better source: then the timeline is only removed.
-/// The timeline has the clock of the coordinator's host. The clocks of other hosts are related to
-/// it by the recorded network transfers, so attach those to the profiles before this call.
+/// Looks for pairs of a Horovod timeline and a profiled run in the same folder. Their times must
+/// overlap, and the run must not have more ranks than the timeline. Copies the collectives of the
+/// timeline into the ranks of that run (as collectives on the host) and removes the timeline from
+/// `runs`. If the profiles contain communication themselves, they are the better source; then the
+/// timeline is removed and nothing is copied. The timeline has the clock of the coordinator's host.
+/// How far the clocks of other hosts differ from it follows from the recorded network transfers. So
+/// attach the transfers to the profiles before this call.
 void join_horovod(std::vector<Run>& runs, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

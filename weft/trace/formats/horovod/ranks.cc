@@ -52,8 +52,8 @@ Nanos negotiated_from(const Timeline& timeline, const Response& response) {
 std::string label_of(const Timeline& timeline, const Response& response) {
   const TensorUse& first = timeline.use(response.uses.front());
   std::string label(timeline.text(first.operation));
-  // The tensor's name is in parentheses: it may contain the name of another kind of collective,
-  // and kinds are recognised by the text before the parenthesis.
+  // Put the tensor's name in parentheses. It may contain the name of another kind of collective,
+  // but kinds are recognised only by the text before the parenthesis.
   label += " (" + std::string(timeline.tensor_name(first));
   if (response.uses.size() > 1) {
     label += " and " + std::to_string(response.uses.size() - 1) + " more";
@@ -220,7 +220,8 @@ class RankMaker {
       step.last_ready = std::max(step.last_ready, ready);
       step.end = std::max(step.end, responses_[k].end);
     }
-    // Check all steps before marking any: a trace with some of its steps would be misleading.
+    // Check all steps before marking any, because a trace with only some of its steps would be
+    // misleading.
     Nanos begin = before;
     for (const auto& [number, step] : steps) {
       if (begin > step.first_ready) return;
@@ -277,8 +278,8 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
       if (found != arrivals[k].end()) {
         ready.push_back(found->second);
       } else if (all_ranks) {
-        // Unknown arrival: let all ranks arrive together when the response begins, so that no rank
-        // appears late without evidence.
+        // If an arrival is unknown, let all ranks arrive together when the response begins. So no
+        // rank appears late without evidence.
         ready.push_back(responses[k].start);
       } else {
         const Nanos from = negotiated_from(timeline, responses[k]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state machine per tensor. A tensor goes through: NEGOTIATE_X begins, ready marks of the ranks,
-// NEGOTIATE_X ends, X begins, activities begin and end, X ends with dtype and shape. Workers write
-// no negotiation, so X may also begin right away. Fused tensors are found by adjacency in the file
-// (see begin_activity()), and leader() gives the representative of a response.
+// There is one state machine per tensor. It sees these events in this order: NEGOTIATE_X begins,
+// ready marks of the ranks, NEGOTIATE_X ends, X begins, activities begin and end, X ends with dtype
+// and shape. (X is an operation such as ALLREDUCE.) Workers write no negotiation, so X may also
+// begin right away. Fused tensors are found by adjacency in the file (see begin_activity()), and
+// leader() gives the representative of a response.
 #include "weft/trace/formats/horovod/timeline.h"
 
 #include <algorithm>

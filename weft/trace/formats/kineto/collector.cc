@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every event goes through add(), which decides by phase: "X" are spans, "i" are allocator events,
-// "s" and "f" are the ends of arrows, "M" names threads. A span gets a lane and, if it has more to
-// say than times and a name, a record in one of the detail tables (host_ops, kernels, copies,
-// syncs) of the RankTrace. Most events have no detail, which keeps the trace small.
+// "s" and "f" are the ends of arrows, "M" names threads. A span gets a lane. If it has more facts
+// than times and a name, it also gets a record in one of the detail tables of the RankTrace
+// (host_ops, kernels, copies, syncs). Most events have no detail, which keeps the trace small.
 #include "weft/trace/formats/kineto/collector.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
-// Versions of Kineto write the same process, thread or stream as "25738", 7 or "stream 7".
-// The number at the end of a text, or 0.
+// The number at the end of a text; 0 if there is none. Depending on its version, Kineto writes a
+// process, thread or stream as "25738", 7 or "stream 7".
 std::int64_t trailing_int(std::string_view text) {
   if (const auto whole = parse_int(text)) return *whole;
   const std::size_t last = text.find_last_not_of("0123456789");

@@ -138,8 +138,9 @@ class KinetoReader : public Reader {
   int recognise(std::string_view head) const override {
     const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
     if (start == std::string_view::npos) return 0;
-    // The first two keys are Kineto's own. Other formats have "traceEvents" too, with higher values
-    // of recognise(), so 60 makes Kineto the default for such files.
+    // Only Kineto writes the first two keys. Other formats have "traceEvents" too, but their
+    // readers return more than 60 for their files. So this reader gets all files with "traceEvents"
+    // that no other reader knows.
     if (head[start] == '{') {
       if (contains(head, "\"deviceProperties\"") || contains(head, "\"distributedInfo\""))
         return 95;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two tables define what is read: one from the spelling of a category to its meaning, and one from
-// the name of an argument to the member of RawEvent that takes it. A new spelling of a new PyTorch
-// version is one line here. Arguments that are not listed are skipped without being decoded.
+// the name of an argument to the member of RawEvent that takes it. If a new PyTorch version has a
+// new spelling, add one line here. Arguments that are not listed are skipped without being decoded.
 #include "weft/trace/formats/kineto/raw_event.h"
 
 #include "weft/trace/formats/key_table.h"

@@ -197,8 +197,8 @@ class RankMaker {
 
   std::uint32_t kernel_detail(std::string_view exchange) {
     if (exchange.empty()) return kNone;
-    // The profile tells neither the parameter nor its size. Pushes and pulls get separate groups:
-    // they use opposite directions of the link, so neither delays the other.
+    // The profile tells neither the parameter nor its size. Pushes and pulls get separate groups,
+    // because they use opposite directions of the link and do not delay each other.
     CollectiveDetail collective;
     collective.name = trace_.names.intern(exchange);
     collective.group = trace_.names.intern("kvstore " + std::string(exchange));
@@ -233,8 +233,9 @@ class RankMaker {
     }
   }
 
-  /// The launch of an operator is the last call before it that can push work. This is right if the
-  /// engine keeps up with the host, and too late if the engine lags behind.
+  /// The launch of an operator is the last call before it that can push work. This is the right
+  /// call if the engine keeps up with the host. If the engine lags behind, it is a later call than
+  /// the right one.
   void link_calls() {
     Events& events = trace_.events;
     std::vector<std::pair<Nanos, std::uint32_t>> calls;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assemble() first numbers the workers: by their rank in the largest communicator if possible, else
 // by the file name or by order. Then a RankWriter writes each worker's events: calls, launches with
-// one kernel each, and operations without launch. Which member of a communicator is which rank of
-// the job is known only once all workers are numbered, so RankWriter gets that as `groups`.
+// one kernel each, and operations without launch. RankWriter must know which rank of the job each
+// member of a communicator is. This is known only after all workers are numbered; `groups` contains
+// it.
 #include "weft/trace/formats/nccl/assemble.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ constexpr DiagnosticKind kOrdered{
     "record one job per file"};
 constexpr std::size_t kLargestGroup = 1u << 16;
 
-/// For one communicator: rank within the communicator -> rank in the job, as far as the file tells.
+/// For one communicator: rank within the communicator -> rank in the job. Contains only the members
+/// that the file tells.
 using Members = std::map<std::int64_t, std::int32_t>;
 
 using Groups = std::map<std::string, Members>;  // communicator -> its members
@@ -112,8 +114,8 @@ class RankWriter {
     add(EventKind::kKernel, name, span, lane(true, stream), correlation, detail);
   }
 
-  // An operation without recorded launch becomes its own kernel; the time that the host took to
-  // enqueue it becomes the launch.
+  // If the launch of an operation was not recorded, the operation becomes a kernel, and the time in
+  // which the host enqueued it becomes the launch.
   void write_alone(const Operation& operation) {
     untimed_ += operation.on_device.known() ? 0 : 1;
     const Span span = operation.on_device.known() ? operation.on_device : operation.on_host;
@@ -143,8 +145,9 @@ class RankWriter {
       timed |= operation->on_device.known();
       host.cover(operation->on_host);
       if (is_message(*operation)) {
-        // A kernel has room for one collective only, so each message becomes a host op. The
-        // matching of messages looks for these host ops directly before the launch of the kernel.
+        // A kernel event can describe only one collective. So each message becomes a host op
+        // directly before the launch of the kernel. The matching of messages looks for host ops
+        // there.
         const Nanos before = std::max<Nanos>(0, launch.on_host.start - 1);
         trace_.host_ops.push_back({});
         trace_.host_ops.back().collective = describe_operation(*operation, operation->count);
@@ -172,8 +175,9 @@ class RankWriter {
 
   /// The rank in the job of the member `place` of one of our communicators; -1 if it is unknown.
   std::int32_t rank_of(const Membership& mine, std::int64_t place) const {
-    // If a communicator has as many members as the job, and our rank in both is the same, the
-    // numbers of the other members are taken to agree too.
+    // If a communicator has as many members as the job, and our rank is the same in the
+    // communicator and in the job, then the ranks of the other members are assumed to be the same
+    // too.
     const bool everybody = mine.ranks == trace_.world && mine.rank == trace_.rank;
     if (everybody && place >= 0 && place < mine.ranks) return static_cast<std::int32_t>(place);
     const auto group = groups_.find(mine.communicator);
@@ -250,7 +254,7 @@ Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::
     RankWriter writer(workers[i], groups, trace);
     writer.write();
     diagnostics.add(kUntimed, file, writer.untimed());
-    // A worker without any usable time is dropped; the others are still of use.
+    // Drop a worker without any usable time. The other workers are still useful.
     const Status believable = check_clock(trace, diagnostics);
     if (believable && trace.events.size() > 0) ranks.push_back(std::move(trace));
   }

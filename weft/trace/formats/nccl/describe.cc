@@ -71,8 +71,8 @@ CollectiveDetail describe(Interner& names, const ApiCall& call) {
     detail.group_size = static_cast<std::int32_t>(call.group_size);
   }
   detail.in_elements = detail.out_elements = count;
-  // CollectiveDetail counts what goes into and comes out of the call on one rank. The larger side
-  // of a gather or scatter is `count` for every member of the group.
+  // CollectiveDetail counts what goes into and comes out of the call on one rank. The larger of the
+  // input and the output of a gather or scatter has `count` elements for each member of the group.
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kGather:
@@ -81,8 +81,8 @@ CollectiveDetail describe(Interner& names, const ApiCall& call) {
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kScatter:
       detail.in_elements = all;
-      // With an unknown group size the input is unknown. Then the output must be unknown too: it
-      // would otherwise be taken for the size of the whole array.
+      // If the group size is unknown, the input is unknown. Then make the output unknown too.
+      // Otherwise it would be taken for the size of the whole array.
       if (all < 0) detail.out_elements = -1;
       break;
     case CollectiveKind::kAllToAll:

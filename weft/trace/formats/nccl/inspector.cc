@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader of NCCL Inspector logs, formats v4.0 to v4.3. NCCL Inspector is a plug-in that comes with
 // NCCL. It writes one JSON line per finished collective ("coll_perf") or message ("p2p_perf").
-// "header" names the communicator and "metadata" the process. Since v4.3 both are only in the line
-// with "dump_stats" that begins a batch, and hold for all lines of the batch. The log has times
-// only with NCCL_INSPECTOR_DUMP_VERBOSE=1; they are microseconds of Unix time.
+// "header" names the communicator and "metadata" names the process. Since v4.3, these two keys are
+// only in the line with "dump_stats" that begins a batch of lines; they apply to the whole batch.
+// The log has times only if NCCL_INSPECTOR_DUMP_VERBOSE=1 was set. The times are microseconds of
+// Unix time.
 //
 // The reader first sorts operations by process and by member of a communicator. place() then
 // decides which members are the same GPU.
@@ -35,8 +36,8 @@ constexpr DiagnosticKind kUnplaced{
     "records of communicators whose members cannot be assigned to GPUs were left out",
     "run one process per GPU, or use only communicators that contain all GPUs of a process"};
 
-/// The contents of "header" and "metadata". They are kept for the following lines, which may lack
-/// them.
+/// The contents of "header" and "metadata". They are kept, because the following lines may lack
+/// these keys.
 struct Origin {
   std::string host, communicator;
   std::int64_t process = -1, rank = -1, ranks = -1;
@@ -223,11 +224,12 @@ class InspectorFile {
     member.operations.push_back(std::move(operation));
   }
 
-  // Decides which members belong to the same GPU of a process. A process with one GPU is one member
-  // of each of its communicators. A process with several GPUs is several members of some of them.
-  // The members in the communicator with most of them are taken as its GPUs. Another communicator
-  // with as many members of this process is assumed to list the GPUs in the same order; the members
-  // of all other communicators cannot be assigned.
+  // Decides which members belong to the same GPU of a process. If the process has one GPU, it is
+  // one member of each of its communicators. If it has several GPUs, it is several members of at
+  // least one communicator. Take the communicator with the most members of this process: each of
+  // these members is taken as one GPU. If another communicator has as many members of this process,
+  // they are assumed to be the same GPUs in the same order. The members of all other communicators
+  // cannot be assigned to GPUs.
   void place(Members& members, std::vector<Worker>& workers) {
     std::map<std::string, std::vector<Member*>> groups;
     for (auto& [key, member] : members) groups[key.first].push_back(&member);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scanner treats the file as a sequence of JSON values and does not care about line ends. Line
-// ends matter only after damage: the next line that begins with '{' is where reading resumes.
-// Such damage happens when several processes write to one file.
+// ends matter only after damage: reading resumes at the next line that begins with '{'. A file may
+// be damaged because several processes wrote to it at the same time.
 #include "weft/trace/formats/nccl/lines.h"
 
 #include "weft/base/decimal.h"

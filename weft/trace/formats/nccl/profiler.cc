@@ -179,8 +179,8 @@ class ProfilerFile {
     channels_.push_back(channel);
   }
 
-  // CUPTI kernels are connected to launches by the link (external correlation id). The GPU that the
-  // line names cannot be used: in some versions it differs from that of the launch.
+  // CUPTI kernels are connected to launches by the link (external correlation id). The line also
+  // names a GPU, but in some versions this is not the GPU of the launch, so it is not used.
   void add_kernel(const ProfilerRecord& record) {
     if (record.type != "KERNEL" && record.type != "CONCURRENT_KERNEL") return;
     if (!record.span.known()) return lose();
@@ -210,8 +210,9 @@ class ProfilerFile {
   }
 
   // The proxy thread notices the end of a channel at once but its start late. The GPU's clock gives
-  // the right length, but its zero has no relation to the host's clock. So the end comes from the
-  // host and the length from the GPU. An operation spans all of its channels.
+  // the right length, but how far it is from the host's clock is unknown. So the end is the one
+  // that the host saw, and the length is the one on the GPU's clock. An operation spans all of its
+  // channels.
   void time_operations(const std::map<Address, std::vector<Operation*>>& at_address) {
     struct Times {
       Span seen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plug-ins differ in where they put a fact: the GPU's time, for example, is either a key of the
-// line or one of "details". So keys of both places fill the same members.
+// line or one of "details". So a key fills the same member at both places.
 #include "weft/trace/formats/nccl/profiler_record.h"
 
 #include <charconv>

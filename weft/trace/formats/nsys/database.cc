@@ -17,8 +17,8 @@ constexpr std::size_t kPiece = 1u << 20;
 /// Instructions of SQLite's virtual machine between two calls of watch().
 constexpr int kInstructionsBetweenChecks = 10'000;
 /// Reading a row takes about 30 instructions, and a row has at least a few bytes. So an undamaged
-/// database stays far below this limit. A database whose pages refer to each other in a cycle does
-/// not.
+/// database stays far below this limit. A query over pages that refer to each other in a cycle
+/// exceeds the limit.
 constexpr std::int64_t kInstructionsPerByte = 8;
 constexpr std::int64_t kInstructionsAtLeast = 2'000'000;
 constexpr int kLongestValue = 256 << 20;
@@ -71,8 +71,8 @@ Result<std::unique_ptr<Database>> Database::open(ByteSource& source,
   return database;
 }
 
-// For large blocks realloc remaps pages instead of copying them. So growing the block does not need
-// old and new block in memory at the same time.
+// For large blocks realloc() remaps pages instead of copying them. So old and new block are not in
+// memory at the same time when the block grows.
 Status Database::load(ByteSource& source) {
   std::size_t capacity = 0;
   std::size_t size = 0;
@@ -101,9 +101,9 @@ Status Database::load(ByteSource& source) {
     return fail(ErrorCode::kBadInput, "the database ends too early; copy the file again", name_,
                 size_);
   }
-  // Bytes 18 and 19 of the header are the write and read version. 2 means write-ahead logging, for
-  // which SQLite wants a second file. 1 means that the file is complete; the data in this file is
-  // readable in both cases.
+  // Bytes 18 and 19 of the header are the write version and the read version. 2 means write-ahead
+  // logging; SQLite would then look for a second file. 1 means that there is no second file. The
+  // data in this file is readable in either case.
   for (const std::size_t mode : {18u, 19u}) {
     if (memory_.get()[mode] == 2) memory_.get()[mode] = 1;
   }

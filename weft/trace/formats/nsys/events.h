@@ -20,7 +20,7 @@ namespace weft::trace::nsys {
 /// How many rows could not be used or had to be corrected.
 struct Losses {
   std::int64_t without_time = 0;
-  std::int64_t open_ranges = 0;    ///< NVTX ranges that had not ended when the recording did
+  std::int64_t open_ranges = 0;    ///< NVTX ranges that were still open when the recording ended
   std::int64_t negative = 0;       ///< negative durations, set to 0
   std::int64_t helper_events = 0;  ///< rows of processes that ran no kernels
 };
@@ -31,7 +31,7 @@ struct StepCandidate {
   StepMark mark;
 };
 
-/// A message of which only the peer's rank within a communicator is known.
+/// A message whose peer is known only by its rank within a communicator.
 struct PeerInGroup {
   std::uint32_t collective = 0;  ///< index into RankTrace::collectives
   std::string communicator;
@@ -48,7 +48,7 @@ struct Draft {
   std::map<std::string, NcclPayload> communicators;  ///< communicators of known size
   std::vector<PeerInGroup> peers;
   std::int64_t waits = 0;           ///< waits of a stream for an event of another stream
-  std::int64_t resolved_waits = 0;  ///< those for which the recorded event is known
+  std::int64_t resolved_waits = 0;  ///< the waits for which the event is known
 };
 
 /// Fills `drafts`, which has one entry per worker, in the order of workers.all().

@@ -16,8 +16,8 @@ struct Machine {
   std::string host;
   std::vector<std::string> devices;  ///< GPU names, by ordinal
   Nanos epoch = 0;                   ///< absolute time of time 0 in the export
-  /// From the environment variables of nsys itself; -1 if they do not tell. They are those of the
-  /// rank only if the launcher starts one nsys per rank.
+  /// From the environment variables of the process nsys; -1 if they do not contain a rank. This is
+  /// the rank of the recorded process only if the launcher starts one nsys per rank.
   std::int32_t rank = -1;
   std::int32_t world = -1;
 };

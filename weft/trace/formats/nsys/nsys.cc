@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads an export in this order: open the database, find the ranks (workers.h), read facts about
 // the machine, read the events of all ranks in one pass over the tables (events.h), choose the
-// marks of steps, and number the ranks. Ranks come last because NCCL's ranges, which name them, are
-// events.
+// marks of steps, and number the ranks. The ranks are numbered last, because the numbers are in
+// NCCL's ranges, and these are events.
 #include "weft/trace/formats/nsys/nsys.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ constexpr DiagnosticKind kOrdered{
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// Several sorts of ranges may look like steps. Takes the most explicit sort that the rank has, and
-/// of these the ranges of the thread that has most of them.
+/// Several sorts of ranges may look like steps. Takes the most explicit sort that the rank has. If
+/// several threads have ranges of this sort, takes those of the thread with the most of them.
 void choose_steps(Draft& draft) {
   StepSort best = StepSort::kNone;
   for (const StepCandidate& step : draft.steps) best = std::min(best, step.text.sort);
@@ -62,7 +62,8 @@ void choose_steps(Draft& draft) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
   if (best == StepSort::kUnnumbered) {
-    // A single "training step" without number may be anything; several of them are a loop.
+    // A single range "training step" without a number may be anything. Several such ranges are the
+    // steps of a loop.
     if (steps.size() < 2) steps.clear();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       steps[i].number = static_cast<std::int64_t>(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX ranges are free text, so everything here is recognition by spelling. A text that matches no
+// NVTX ranges are free text, so this file recognises them by their spelling. A text that matches no
 // known form is a plain annotation.
 #include "weft/trace/formats/nsys/nvtx.h"
 
@@ -42,7 +42,7 @@ std::int64_t value_of(const JsonValue& value) {
   return number && *number >= 0 ? *number : -1;
 }
 
-/// Searches nested objects too: how deep nsys nests the arguments differs between versions.
+/// Searches nested objects too, because versions of nsys nest the arguments to different depths.
 void collect(const JsonValue& value, NcclPayload& payload, bool& found) {
   for (std::size_t i = 0; i < value.items.size(); ++i) {
     const JsonValue& item = value.items[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // find() counts the kernels of each process on each GPU. The pairs with enough kernels are the
-// workers. It also notes the device of each CUDA context, because some tables name the wrong
+// workers. find() also stores the device of each CUDA context, because some tables name the wrong
 // device.
 #include "weft/trace/formats/nsys/workers.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A packed file may come from an untrusted source, so open() checks every size in the directory
-// against the size of the file before anything is allocated. Header and directory have checksums of
-// their own; a section is verified when it is used, so that unused sections cost nothing.
+// against the size of the file before anything is allocated. Header and directory have separate
+// checksums. A section is verified only when it is used, so that unused sections cost nothing.
 #include "weft/trace/formats/packed/container.h"
 
 #include <zstd.h>
@@ -22,8 +22,8 @@ static_assert(std::endian::native == std::endian::little,
 /// Compression level of zstd. Higher levels gain about 1 %; see docs/formats/packed.md.
 constexpr int kLevel = 15;
 constexpr std::size_t kHeaderSize = 48;
-/// Limits that keep a small hostile file from claiming all memory: zstd compresses zeros almost
-/// without limit, so the unpacked size cannot be bounded by the format itself. A file may have
+/// With these limits, a small hostile file cannot claim all memory. zstd compresses zeros almost
+/// without limit, so the size of a file alone does not limit its unpacked size. A file may have
 /// kMostRows rows, or kMostRowsPerByte rows per byte of the file if that is more. If a recording
 /// compresses even better, write_container() adds padding until the file is large enough.
 constexpr std::uint64_t kMostRows = 1u << 16;
@@ -133,7 +133,8 @@ Result<Container> Container::open(std::string_view bytes, std::string name, Chec
                       "); read it with the newer Weft, or pack the original with this one",
                   kMagic.size());
   }
-  // The header is known to be intact here, so its length tells whether the rest of the file is cut.
+  // The header is known to be intact here. So the length that it contains shows whether the file is
+  // cut.
   if (header.file_size != bytes.size()) {
     const bool cut = header.file_size > bytes.size();
     return refuse("the packed recording is " + std::string(cut ? "cut off" : "too long") + ": " +

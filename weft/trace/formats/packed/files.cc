@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pack_files() loads the inputs, decides the path of every output file (jobs_of()), packs the ranks
 // in parallel, and finally copies the probe logs of processes that are not ranks. If several
-// processes share the work, the one with index 0 also writes what belongs to no rank.
+// processes share the work, the process with index 0 also writes the files that belong to no rank.
 #include "weft/trace/formats/packed/files.h"
 
 #include <fcntl.h>
@@ -105,7 +105,7 @@ Result<PackedFile> write_one(const Job& job, bool exclusive) {
   file.bytes = static_cast<Bytes>(bytes.size());
   if (exclusive) WEFT_TRY(reserve(job.path));
   if (const Status written = write_file(job.path, bytes); !written) {
-    // The reserved file would otherwise block the next attempt.
+    // Remove the reserved file; otherwise the next attempt would fail because the file exists.
     if (exclusive) fs::remove(job.path, error);
     return tl::unexpected(written.error());
   }

@@ -27,7 +27,8 @@ using Keys = std::vector<std::uint32_t>;
 using Entry = Container::Entry;
 
 /// Fills the members that describe() names from the sections of the file. After the first failure
-/// all methods do nothing, so describe() needs no error handling; status() tells the failure.
+/// all methods do nothing, so describe() needs no error handling. status() returns the first
+/// failure.
 class Unpacker {
  public:
   explicit Unpacker(const Container& container) : container_(container) {}
@@ -76,7 +77,8 @@ class Unpacker {
     const Entry* entry = texts(name, list);
     for (const std::string& text : list) names.intern(text);
     if (entry != nullptr && names.size() != list.size()) {
-      // Interning must give every text its position: other columns refer to names by position.
+      // Interning must give each text its position in the file as number, because other columns
+      // refer to names by position.
       fail_with(*entry, "it repeats a text, or its first text is not empty");
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which log belongs to which rank. A log and a trace are the same process if host and
-// process id agree; if the trace has no process id, folder and rank must agree. The clock of a log
-// is the wall clock, which profilers use too, so only the epochs of the two files differ.
+// Decides which log belongs to which rank. A log and a trace are of the same process if they have
+// the same host and process id. If the trace has no process id, they must have the same folder and
+// rank. Logs and profilers both use the wall clock, so only the epochs of the two files differ.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -79,8 +79,8 @@ void append(Wire& to, Wire more) {
                    [](const WireTransfer& a, const WireTransfer& b) { return a.start < b.start; });
 }
 
-/// `shared` means that several traces describe this process, each for a part of its time. Each then
-/// gets only the transfers of its own part.
+/// `shared` means that this process has several traces, each of a part of its time. Then each trace
+/// gets only the transfers in its own part.
 void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& diagnostics) {
   // A packed trace already contains the transfers of the log that lies in its folder.
   if (!trace.origin.empty() && !trace.wire.transfers.empty()) return;
@@ -90,7 +90,8 @@ void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& 
   diagnostics.add(kAttached, log.file + ": rank " + std::to_string(trace.rank),
                   static_cast<std::int64_t>(wire.transfers.size()));
   append(trace.wire, std::move(wire));
-  // MPI calls are added. NCCL calls are not: the profiler's kernels contain more than the NCCL log.
+  // Add MPI calls, but not NCCL calls: the profiler's kernels have more facts about those than the
+  // NCCL log.
   if (log.calls && log.from.kind == probe::LogKind::kMpi) {
     diagnostics.merge(log.of_calls);
     probe::merge_calls(trace, *log.calls, diagnostics);
@@ -131,9 +132,9 @@ void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files
     take(log, std::move(rank));
   }
   if (files.empty()) {
-    // Helper processes inherit the environment of their rank, and so its number. Of several logs
-    // with the same rank, the one that transfers most bytes is the rank. If no log has a rank,
-    // every log with transfers becomes a rank.
+    // Helper processes inherit the environment variables of their rank, so they have the same rank
+    // number. Of several logs with the same number, the one with the most transferred bytes becomes
+    // the rank. If no log has a number, every log with transfers becomes a rank.
     std::map<std::int32_t, ProbeLog*> by_rank;
     for (ProbeLog& log : logs) {
       if (log.from.rank < 0 || log.wire.transfers.empty()) continue;

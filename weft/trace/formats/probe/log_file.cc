@@ -129,8 +129,8 @@ std::int64_t read_records(std::string_view records, Nanos base,
     record.fields = Fields(body.substr(1));
     time += static_cast<std::uint64_t>(record.fields.signed_number());
     record.time = static_cast<Nanos>(time);
-    // A record with an impossible time is dropped. Its difference stays in the sum, because the
-    // times of the following records count from it.
+    // A record with an impossible time is dropped. But its time stays in the sum, because the time
+    // of the next record counts from it.
     if (!record.fields.ok() || record.time < 0 || record.time > kMost) {
       ++useless;
       continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies events with their detail records from one RankTrace to another. Times move to the epoch of
-// the profile; both use the wall clock of the same host, so no clock has to be aligned.
+// Copies events with their detail records from one RankTrace to another. Times are converted to the
+// epoch of the profile. The log and the profile use the wall clock of the same host, so no clock
+// has to be aligned.
 #include "weft/trace/formats/probe/merge_calls.h"
 
 #include <algorithm>

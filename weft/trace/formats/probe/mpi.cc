@@ -104,7 +104,8 @@ CollectiveDetail MpiRecords::describe(RankTrace& trace, const Call& call) const 
     detail.group_size = static_cast<std::int32_t>(communicator.size);
   }
   // The probe writes the size of the whole array: the output of gathers, and the input of all other
-  // collectives. The other side of a gather or scatter is one rank's part of it.
+  // collectives. The input of a gather and the output of a scatter are one rank's part of this
+  // array.
   const std::int64_t part = communicator.size > 0 ? call.elements / communicator.size : -1;
   if (call.kind == kAllGather || call.kind == kGather) detail.in_elements = part;
   if (call.kind == kReduceScatter || call.kind == kScatter) detail.out_elements = part;

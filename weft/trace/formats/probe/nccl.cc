@@ -174,8 +174,9 @@ Wire NcclRecords::transfers(Nanos& epoch) const {
     transfer.duration = end - transfer.start;
     transfer.bytes = step.bytes;
     if (transfer.bytes <= 0) {
-      // Before NCCL 2.27 steps have no size, but the operation reports its bytes: divide them
-      // evenly. Without either, assume the largest step.
+      // Before NCCL 2.27 steps have no size, but the operation reports its bytes; divide these
+      // evenly among its steps. If neither is recorded, assume that every step has the largest
+      // size.
       const auto moved = moved_.find(event.parent);
       const Bytes all = moved == moved_.end() ? 0 : moved->second;
       transfer.bytes =
@@ -207,9 +208,10 @@ Wire NcclRecords::transfers(Nanos& epoch) const {
   return wire;
 }
 
-// Sets the device times of operations. With kernel channels, the GPU's clock gives the length and
-// the host the end, because the host notices the start of a channel late. Without channels, the
-// operation lasts as long as the proxy thread worked for it.
+// Sets the device times of operations. If kernel channels were recorded, the length is that on the
+// GPU's clock, and the end is the one that the host saw, because the host notices the start of a
+// channel late. If no channels were recorded, the operation lasts as long as the proxy thread
+// worked for it.
 void NcclRecords::time_operations(std::vector<Operation>& operations,
                                   const std::vector<std::uint64_t>& ids) const {
   struct Times {

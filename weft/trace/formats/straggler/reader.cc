@@ -338,8 +338,9 @@ std::vector<RankTrace> split_workers(const File& file, const std::string& source
   std::vector<RankTrace> ranks;
   for (auto& [number, rank] : by_rank) {
     if (rank.events.size() == 0) continue;  // all of its events were in the step that was cut
-    // A file may show only one of several tensor-parallel ranks. The numbers of the ranks then have
-    // a common stride, and the world is larger by this stride than the number of workers.
+    // A file may contain only one of several tensor-parallel ranks. Then the rank numbers in the
+    // file have a common stride (such as 0, 4, 8), and the world size is this stride times the
+    // number of workers.
     rank.world = static_cast<std::int32_t>(by_rank.size()) * std::max(stride, 1);
     if (by_rank.rbegin()->first >= rank.world) rank.world = -1;
     rank.facts.total_events = static_cast<std::int64_t>(rank.events.size());

@@ -82,8 +82,8 @@ bool is_host_collective(const DecodedEvent& event) {
   return op_type(event.text).starts_with("Collective");
 }
 
-/// Event at the end of a collective. The thread goes on, within the collective's event, with the
-/// ops that waited for it.
+/// The event that marks the end of a collective. After it, the collective's own event goes on: it
+/// also contains the ops that waited for the collective.
 constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
 /// Purpose of the buffers that a ring collective allocates.
 constexpr std::string_view kRingBuffer = "CollectiveAdapterImpl::TempChunk";
@@ -172,8 +172,8 @@ class Assembly {
     if (has_streams) return LineUse::kDerived;
     if (line.name == "Async XLA Ops") return LineUse::kAsyncWork;
     if (line.name == "XLA Ops" || line.name == "Sparse Core Ops") return LineUse::kWork;
-    // Other devices and older profilers use other line names. If there is no "XLA Ops" line to
-    // prefer, every line counts as work.
+    // Other devices and older profilers use other line names. If there is no line "XLA Ops", every
+    // line counts as work.
     const bool has_ops = std::any_of(plane.lines.begin(), plane.lines.end(),
                                      [](const RawLine& l) { return l.name == "XLA Ops"; });
     return has_ops ? LineUse::kDerived : LineUse::kWork;
@@ -320,8 +320,8 @@ class Assembly {
     event.text = name->second.name;
     event.name = name->second.display.empty() ? instruction_name(event.text)
                                               : std::string_view(name->second.display);
-    // Both ends are rounded down, so that an event that ends where the next one starts still does
-    // so in nanoseconds.
+    // Round start and end down. So if one event ends exactly where the next one starts, this also
+    // holds for the rounded times.
     event.start = line.timestamp_ns + raw.offset_ps / 1000;
     event.duration = line.timestamp_ns + (raw.offset_ps + raw.duration_ps) / 1000 - event.start;
     return event;

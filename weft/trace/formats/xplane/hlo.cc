@@ -77,8 +77,8 @@ std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
 }
 
 // Appends the arrays of a shape: the array itself, or all arrays of a tuple. The "-start"
-// instruction of an all-gather or a permute has the tuple (operands, results, contexts ...); with
-// `last_of_tuple` only the results are taken.
+// instruction of an all-gather or a permute has the tuple (operands, results, contexts ...); if
+// `last_of_tuple` is true, only the results are taken.
 void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::vector<Array>& out) {
   if (depth > 4) return;  // tuples of tuples are shallow; bounds the recursion for hostile files
   Array own;

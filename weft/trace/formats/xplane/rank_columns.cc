@@ -176,10 +176,10 @@ void RankColumns::add_work(const DecodedEvent& event, std::uint32_t lane, bool a
   }
   const std::string_view instruction = event.instruction.empty() ? event.name : event.instruction;
   const std::string_view op = collective_of_instruction(instruction);
-  // On GPUs the event is the kernel, which has the name of the instruction that started it. So a
+  // On GPUs the event is the kernel. It has the name of the instruction that started it, so a
   // kernel named "...-start" transfers data. On other devices the event is the instruction itself:
-  // "-start" only begins the transfer, and "-done" only waits, unless there is no event for the
-  // transfer.
+  // "-start" only begins the transfer, and "-done" only waits for it. If there is no event for the
+  // transfer, "-done" counts as the transfer.
   const bool kernel = !event.kernel.empty();
   const bool starts = contains(instruction, "-start");
   const bool awaits = contains(instruction, "-done");
@@ -220,14 +220,15 @@ void RankColumns::add_receive(const std::string& name, std::int64_t execution, s
   detail.input_bytes = bytes;
   const auto index = static_cast<std::uint32_t>(trace_.host_ops.size());
   trace_.host_ops.push_back(detail);
-  // Ids of threads in the file are large hashes, so small numbers are free for these lanes.
+  // Thread ids in the file are large hashes, so these lanes can have small numbers without a
+  // conflict.
   const std::uint32_t at = lane(false, "receives", {row, "receives", 0, 0});
   trace_.events.add(EventKind::kAnnotation, start, duration, trace_.names.intern(name), at, 0,
                     index, execution);
 }
 
-// Adds a collective. GPU and CPU profiles have the program, TPU profiles the text of the
-// instruction.
+// Adds a collective. Its arguments come from the program (GPU and CPU profiles) or from the text of
+// the instruction (TPU profiles).
 std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& event) {
   const std::string_view instruction = event.instruction.empty() ? event.name : event.instruction;
   const HloCollective* known = collectives_.find(event.program, event.program_number, instruction);
@@ -279,7 +280,8 @@ void RankColumns::set_group(const HloCollective& known, CollectiveDetail& detail
   }
 }
 
-// The step number is a stat, the profiler's own group number, or the name of the event.
+// The step number is taken from a stat, else from the profiler's own group number, else from the
+// name of the event.
 void RankColumns::add_device_step(const DecodedEvent& event, std::uint32_t lane) {
   ++seen_;
   std::int64_t number = event.step >= 0 ? event.step : event.group;

@@ -39,7 +39,8 @@ void Receives::add_thread(std::vector<DecodedEvent>& events) {
     if (event->name == kAllocation) buffer = event->requested_bytes;
     if (event->name == kRunNodes) running = event;
     if (sends(*event)) {
-      event->name = event->text;  // the text has the node too; the display name has only the type
+      event->name =
+          event->text;  // the text contains the name of the node, the display name only its type
       if (running != nullptr && event->start <= running->end()) event->execution = running->run;
     }
     if (!receives(*event)) continue;
