@@ -7,6 +7,7 @@ SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 600
+FUZZERS = $(shell find weft -name "*_fuzz.cc")
 PYTHON := .venv/bin/python
 REPORTS := $(BUILD)/reports
 # Runs a command and notes its name and how long it took, for the summary of `make test`.
@@ -14,7 +15,8 @@ TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build test demo wheel check-wheel fuzz bench accuracy check-deep coverage format clean \
-        tests-built test-static test-unit test-python test-fuzz
+        tests-built test-static test-unit test-python test-fuzz test-repeatedly \
+        check-asan check-tsan check-fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,18 +90,31 @@ accuracy: tests-built ## measure the accuracy anew and write docs/reference/accu
 	@status=0; $(BUILD)/release/bench/accuracy --markdown >$(BUILD)/accuracy.md || status=$$?; \
 	  if [ $$status -le 1 ]; then mv $(BUILD)/accuracy.md docs/reference/accuracy.md; fi; exit $$status
 
-check-deep: setup ## sanitizer builds of all tests, long fuzzing, big files
-	@for preset in asan tsan; do \
-	  cmake --preset $$preset -B $(BUILD)/$$preset; \
-	  cmake --build $(BUILD)/$$preset -j $(JOBS); \
-	  TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
-	    ctest --test-dir $(BUILD)/$$preset -j $(JOBS) --output-on-failure --timeout 1800; \
-	  TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
-	    WEFT_COMMAND=$(CURDIR)/$(BUILD)/$$preset/bin/weft \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli; \
-	done
-	@tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
-	@$(MAKE) bench
+# Each part takes long, so each can run alone: make check-asan, check-tsan, check-fuzz.
+check-deep: ## sanitizer builds of all tests, an hour of fuzzing
+	@rm -f $(BUILD)/deep/*
+	@$(MAKE) --no-print-directory check-asan check-tsan check-fuzz
+	@awk -F'\t' '{printf "%5.1f min  %s\n", $$1 / 60, $$2}' $(BUILD)/deep/times.tsv
+
+check-asan check-tsan: check-%: setup
+	@cmake --preset $* -B $(BUILD)/$*
+	@tools/timed.sh $(BUILD)/deep "$* build" cmake --build $(BUILD)/$* -j $(JOBS)
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
+	  tools/timed.sh $(BUILD)/deep "$* C++ tests" \
+	  ctest --test-dir $(BUILD)/$* -j $(JOBS) --output-on-failure --timeout 1800 \
+	  | grep -vE '^ +Start|   Passed '
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
+	  WEFT_COMMAND=$(CURDIR)/$(BUILD)/$*/bin/weft \
+	  tools/timed.sh $(BUILD)/deep "$* tests of the command" \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) --dist loadfile tests/cli
+
+check-fuzz: setup
+	@tools/timed.sh $(BUILD)/deep "fuzzing" \
+	  tools/fuzz.sh $(BUILD)/fuzz $$((3600 * 2 / $(words $(FUZZERS))))
+
+# Other load on the machine must not fail a test: the last three runs share it with two busy loops.
+test-repeatedly: ## run make test five times, three times beside other load
+	@tools/test_repeatedly.sh
 
 # Tests of the command count too: most of the code of cli/ runs there only.
 coverage: setup ## print which share of the lines the tests run

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.conftest import clean_environment, weft_command
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Session:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.frameworks import record, start
+from tests.cli.frameworks import PATIENCE_S, record, start
 from tests.conftest import Weft, weft_command
 
 
@@ -59,14 +59,14 @@ def test_signals_are_forwarded_to_the_command(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (5, "told\n")
 
 
 def test_death_by_a_signal_gives_the_same_status_as_in_a_shell(tmp_path: Path) -> None:
     started = time.monotonic()
     assert record(tmp_path / "t", ["sh", "-c", "kill -9 $$"]).returncode == 137
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < PATIENCE_S
 
 
 def test_a_missing_command_leaves_no_folder(tmp_path: Path) -> None:

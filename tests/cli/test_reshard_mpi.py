@@ -71,7 +71,7 @@ def test_a_killed_rank_is_an_error_on_every_survivor(rank_program: Path, way: st
     begin = time.monotonic()
     done = mpirun(4, rank_program, way, "killed", "2", wires=wires)
     assert [line.split(":")[0] for line in said_by_ranks(done)] == SURVIVORS, done.stderr
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 120
 
 
 @pytest.mark.parametrize("way", WAYS)

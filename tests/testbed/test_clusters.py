@@ -41,15 +41,24 @@ def measured_mbit(testbed: Clusters, rate: str, megabytes: int, *flags: str) -> 
     return float(lines(done.stdout, "r0")[0])
 
 
+def expect_rate(testbed: Clusters, mbit: float, rate: str, megabytes: int, *flags: str) -> None:
+    """A link is never faster than its rate, and reaches it unless other load slows a transfer."""
+    fastest = 0.0
+    for _ in range(5):
+        fastest = max(fastest, measured_mbit(testbed, rate, megabytes, *flags))
+        if fastest > 0.85 * mbit:
+            break
+    assert fastest == pytest.approx(mbit, rel=0.15)
+
+
 @pytest.mark.parametrize(("rate", "mbit"), [("100mbit", 100), ("1gbit", 1000)])
 def test_links_have_the_requested_rate(testbed: Clusters, rate: str, mbit: int) -> None:
-    assert measured_mbit(testbed, rate, mbit // 20) == pytest.approx(mbit, rel=0.15)
+    expect_rate(testbed, mbit, rate, mbit // 20)
 
 
 @pytest.mark.parametrize("host", ["host0", "host1"])
 def test_the_slower_end_of_a_link_limits_its_rate(testbed: Clusters, host: str) -> None:
-    mbit = measured_mbit(testbed, "1gbit", 10, "--rate", f"{host}=200mbit")
-    assert mbit == pytest.approx(200, rel=0.15)
+    expect_rate(testbed, 200, "1gbit", 10, "--rate", f"{host}=200mbit")
 
 
 CPU_SECONDS = """

@@ -23,11 +23,14 @@ if os.environ["RANK"] == "0":
             begin, received, counted = time.monotonic(), received + counted, 0
     print(counted * 8 / (time.monotonic() - begin) / 1e6, flush=True)
 else:
-    for _ in range(100):
+    deadline = time.monotonic() + 60
+    while True:
         try:
             connection = socket.create_connection(address)
             break
         except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
             time.sleep(0.05)
     connection.sendall(bytes(size))
     connection.close()

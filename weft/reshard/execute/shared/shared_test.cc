@@ -122,7 +122,7 @@ void expect_failure(SharedEndpoints& ends, ErrorCode code) {
   const auto start = std::chrono::steady_clock::now();
   const auto results = run(planned.programs, memory, ends);
   const auto again = run(planned.programs, memory, ends);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 60s);
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i] == nullptr) continue;
     ASSERT_FALSE(results[i]);
@@ -199,7 +199,7 @@ TEST(Shared, AKilledProcessIsAnErrorOnEverySurvivorBeforeTheTimeout) {
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << self << ": " << status;
     }
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 60s);
 }
 
 TEST(SharedSegment, IsNotFoundByAnotherNameOrNumberOfDevices) {

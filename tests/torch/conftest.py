@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests with gloo ranks share."""
+
+from __future__ import annotations
+
+import pytest
+
+# Over shared memory, and over messages of gloo. For the latter it is
+# enough that one rank disables shared memory.
+TRANSPORTS = {"shared": {}, "messages": {"WEFT_SHARED_MEMORY": "0"}}
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> dict[str, str]:
+    return TRANSPORTS[request.param]
