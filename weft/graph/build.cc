@@ -155,7 +155,7 @@ class Join {
     std::int32_t step = -1;
     std::vector<OpId> kernels;
     std::vector<trace::MemberTimes> members;
-    OpId buffered = kNoId;  // a send that ends without waiting for its receiver
+    OpId buffered = kNoId;  // the kernel of a send that ends without waiting for its receiver
     for (const trace::Member& member : match.members) {
       const OpId local = drafts_[member.rank].op_of_event[member.event];
       if (local == kNoId) continue;
@@ -285,7 +285,8 @@ class Join {
   /// starts and ends adds up each transfer's share of the time.
   void set_fair_shares(const std::vector<OpId>& transfers) {
     Graph& graph = builder_.draft();
-    std::vector<std::pair<Nanos, OpId>> changes;  // the start and the end of each transfer
+    // Two entries per transfer: one with the time of its start, one with the time of its end.
+    std::vector<std::pair<Nanos, OpId>> changes;
     for (const OpId op : transfers) {
       changes.emplace_back(graph.ops.recorded_start[op], op);
       changes.emplace_back(recorded_end(graph, op), op);
@@ -307,11 +308,12 @@ class Join {
     }
   }
 
-  /// Orders the transfers that share a network: those of collectives that run on several threads of
-  /// a host, or go to the same servers. The recording does not show how much of the network each of
-  /// them got at what time. So the model is: the network works on one transfer until this transfer
-  /// ends, and then on the next one. Each transfer starts, at the earliest, at the end of the one
-  /// before. The sum of their times stays as recorded.
+  /// Orders the transfers that share a network. These are transfers of collectives that run on
+  /// several threads of a host, or transfers to the same parameter servers. The recording does not
+  /// show how much of the network each transfer got at what time. So the model is: the network
+  /// works on one transfer until this transfer ends, and then on the next one. So no transfer
+  /// starts before the previous transfer ends. The sum of the times of all transfers stays as
+  /// recorded.
   void separate_shared() {
     Graph& graph = builder_.draft();
     for (const LaneId lane : shared_links_) {
@@ -330,8 +332,8 @@ class Join {
     }
   }
 
-  /// Orders the transfers of a communicator: it runs one at a time, in the order in which they were
-  /// issued. The recorded starts show this order.
+  /// Adds the order of the transfers of each communicator. A communicator runs one transfer at a
+  /// time, in the order of issue. The recorded starts show this order.
   void order_links() {
     separate_shared();
     const Graph& graph = builder_.draft();
@@ -353,10 +355,10 @@ class Join {
   std::vector<RankDraft> drafts_;
   std::vector<OpId> first_;
   std::vector<TimedEdge> edges_;
-  /// by kernel: the transfers for which it waited
+  /// transfers_of_[kernel]: the transfers for which the kernel waited
   std::map<OpId, std::vector<OpId>> transfers_of_;
-  std::map<std::string, LaneId> links_;          ///< by name
-  std::map<LaneId, std::vector<OpId>> on_link_;  ///< transfers by link
+  std::map<std::string, LaneId> links_;          ///< links_[name]: the lane of this link
+  std::map<LaneId, std::vector<OpId>> on_link_;  ///< on_link_[lane]: the transfers of this link
   std::set<LaneId> shared_links_;                ///< links whose transfers may run at the same time
   Nanos origin_ = 0;
 };

@@ -9,8 +9,9 @@
 namespace weft::graph {
 namespace {
 
-/// Two ranks without device: a forward, a backward with one gradient, then an all-reduce by gloo on
-/// a thread of its own, and an optimizer that waits for it. Rank 1 computes `late` longer.
+/// Two ranks without device. Each runs a forward and a backward with one gradient. Then gloo
+/// all-reduces the gradient on a separate thread. An optimizer waits for the all-reduce. Rank 1
+/// computes `late` longer than rank 0.
 struct TwoHosts {
   Made made;
 
@@ -46,7 +47,7 @@ TEST(Build, WithoutDeviceOutermostOpsAreWork) {
     EXPECT_NE(graph.name(op), "aten::addmm");
     EXPECT_NE(graph.name(op), "forward pass");
   }
-  // The op is cut at the ready gradient, and the pieces add up to the op.
+  // The op is cut where the gradient becomes ready. Its two pieces are as long as the whole op.
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 0)], 50 * us);
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 1)], 50 * us);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op timeline becomes a graph:
+// Turns an op timeline into a graph, in these steps:
 //   1. Read each rank's place from its trace, and sort all recorded work by step.
 //   2. Decide once per run whether the job overlaps the reduction of gradients with the backward.
 //   3. For each step, phase_schedule.cc lists the dependencies and the groups (collectives and
 //      messages). Local work becomes a kernel op, and other work becomes an arrival. Each group
-//      gets one transfer. It lasts from the last arrival to the first end of a member. A dependency
-//      that the recorded times contradict is dropped. The time before a piece of work that its
-//      dependencies do not explain becomes a delay.
+//      gets one transfer. The transfer lasts from the last arrival until the first member ends.
+//      A dependency that the recorded times contradict is dropped. If a piece of work starts later
+//      than its dependencies allow, this additional time becomes a delay.
 #include "weft/graph/build_phases.h"
 
 #include <fmt/format.h>
@@ -190,12 +190,13 @@ class Assembler {
   Diagnostics& diagnostics_;
   GraphBuilder builder_;
   LaneId job_ = 0;
-  std::map<std::string, std::pair<LaneId, std::int64_t>> links_;  ///< lane, transfers so far
+  /// links_[group name]: the lane of the link, and the number of its transfers so far
+  std::map<std::string, std::pair<LaneId, std::int64_t>> links_;
   /// the ops of the last step for which no other op of that step waits
   std::vector<OpId> step_ends_;
 
-  std::vector<Node> nodes_;         ///< of the current step, in the order of its works
-  std::vector<GroupTimes> groups_;  ///< of the current step
+  std::vector<Node> nodes_;         ///< one node for each work of the current step
+  std::vector<GroupTimes> groups_;  ///< one entry for each group of the current step
 };
 
 std::string Assembler::group_name(const GroupKey& key) const {
@@ -315,10 +316,10 @@ void Assembler::add_edges(const std::vector<Work>& works, const Schedule& schedu
     kept.push_back(d);
   }
 
-  // A member's delay is the time from the end of its last dependency to its recorded start. If all
-  // members of a group have one common recorded start, only the last arrival really started then.
-  // It is the member with the least delay. The recording does not show when the others arrived, so
-  // they get the same delay.
+  // The delay of a piece of work is the time from the end of its last dependency to its recorded
+  // start. If all members of a group have one common recorded start, only the member that arrived
+  // last really started at that time. This is the member with the least delay. The recording does
+  // not show when the other members arrived, so they get the same delay.
   std::vector<Nanos> delay(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     const Node& node = nodes_[i];

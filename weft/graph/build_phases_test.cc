@@ -21,7 +21,8 @@ PhaseGraph build(const trace::Run& run, Diagnostics* diagnostics = nullptr) {
   return built ? std::move(*built) : PhaseGraph{};
 }
 
-/// The n-th op of this name on a rank. Rank -1 finds transfers and step marks.
+/// Returns the op of this name on a rank that has `nth` such ops before it. Rank -1 finds transfers
+/// and step marks.
 std::optional<OpId> find(const Graph& graph, std::string_view name, std::int32_t rank,
                          int nth = 0) {
   for (OpId op = 0; op < graph.size(); ++op) {
@@ -126,7 +127,8 @@ TEST(BuildPhases, OverlappedReduceScatterFollowsTheLastBackwardOfItsChunk) {
 
 TEST(BuildPhases, InterleavedChunksSendMessagesAroundTheStages) {
   trace::Run run = made::empty_run(1, 2);
-  // Four model chunks on two stages, one micro-batch: each compute sends to the other stage.
+  // Two stages hold four model chunks, and there is one micro-batch. Each compute sends its output
+  // to the other stage.
   Nanos now = 0;
   std::int32_t sent[2] = {0, 0}, received[2] = {0, 0}, computed[2] = {0, 0};
   for (std::int32_t chunk : {0, 1}) {

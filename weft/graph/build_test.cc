@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of build(): synthetic recordings, and the dependencies that the graph must have.
+// Tests of build(). Each test makes a synthetic recording and checks the dependencies in its graph.
 #include "weft/graph/build.h"
 
 #include <gtest/gtest.h>
@@ -216,7 +216,8 @@ TEST(Build, GradientKnowsItsSize) {
   EXPECT_EQ(made.graph.ops.recorded_start[op], 14 * us);  // at its end
 }
 
-/// Two ranks that compute, reduce and compute again; `late` delays rank 1.
+/// Two ranks that compute, all-reduce and compute again. The first compute of rank 1 takes `late`
+/// longer than that of rank 0.
 struct TwoRanks {
   Made made;
   std::uint32_t reduce[2];
@@ -263,7 +264,7 @@ TEST(Build, SlowerMemberDelaysTheOther) {
     const OpId op = two.made.op("after", rank);
     EXPECT_EQ(after[op] - before[op], 7 * us) << rank;
   }
-  // Rank 0 has 30 us to spare.
+  // Rank 0 arrives 30 us before rank 1. So 7 us more on rank 0 change nothing.
   slower = two.made.graph;
   slower.ops.duration[two.made.op("compute", 0)] += 7 * us;
   after = plain_ends(slower);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only way to make or restructure a Graph. Add lanes, ops and edges in any order, then call
-// finish(). All calls that add or remove something take amortised constant time. finish() takes O(n
-// log n).
+// GraphBuilder makes a new Graph, or changes the structure of an existing one. There is no other
+// way to do this. Add lanes, ops and edges in any order, then call finish(). All calls that add or
+// remove something take amortised constant time. finish() takes O(n log n).
 #pragma once
 
 #include <string>
@@ -36,8 +36,8 @@ class GraphBuilder {
   OpId add_op(const OpSpec& spec);
   void add_edge(OpId source, OpId destination, EdgeKind kind, Nanos delay = 0,
                 bool inferred = false);
-  /// Adds a collective. Its op ids are ids of this builder: finish() translates them, and makes
-  /// these ops refer to the collective.
+  /// Adds a collective. It refers to its ops by their ids in this builder. finish() replaces these
+  /// ids by the ids of the finished graph, and makes the ops refer to the collective.
   std::uint32_t add_collective(Collective collective);
   /// Removes an op and its edges. If its predecessors and successors must keep their order, add
   /// edges from the predecessors to the successors.
@@ -45,7 +45,8 @@ class GraphBuilder {
   template <class Predicate>
   void remove_edges_if(Predicate predicate);  ///< predicate(source, destination, const Edge&)
 
-  Graph& draft() { return graph_; }  ///< before finish(), columns may be changed here
+  /// Returns the unfinished graph. Its columns may be changed directly until finish() is called.
+  Graph& draft() { return graph_; }
 
   /// Makes the graph. Removed ops are dropped, edges are grouped by destination, and ops are put
   /// into a topological order. Where this order leaves a choice, the op with the earlier recorded

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How delays follow from recorded times, in this order:
-//   1. Drop edges with negative slack (beyond the tolerance). The slack of an edge is the recorded
-//      time from its source's end to its destination's start.
+// Derives the delays of edges from the recorded times, in these steps:
+//   1. Compute the slack of each edge. This is the recorded time from the end of the edge's source
+//      to the start of its destination. Drop each edge whose slack is clearly negative (below
+//      -kTolerance).
 //   2. Learn the usual delay ("floor") of stream edges and of launch edges. This is the median
-//      slack over the ops whose start only one edge can explain. It is the cost of a launch, or the
-//      time from one kernel to the next. Host edges have the floor 0, because time between two host
-//      ops is work.
+//      slack over the ops whose start only one edge can explain. The floor of stream edges is the
+//      usual time from one kernel to the next, and that of launch edges is the usual cost of a
+//      launch. Host edges have the floor 0, because time between two host ops is work.
 //   3. For each op, find the edge whose slack exceeds its floor by the least. This edge explains
 //      the start of the op. Its delay is its whole slack, so a replay gives the recorded start.
-//   4. Every other edge gets its floor as delay, but at most its slack. It does not decide a start
-//      in this recording, but it may in a what-if. Then the usual delay is the best guess.
+//   4. Every other edge gets its floor as delay, but at most its slack. Such an edge does not
+//   decide
+//      when its op starts in this recording, but it may do so in a what-if. Then the usual delay is
+//      the best guess.
 #include "weft/graph/delays.h"
 
 #include <algorithm>
@@ -80,7 +83,8 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   if (contradicted > 0) diagnostics.add(kContradictedWait, {}, contradicted);
   if (overlapping > 0) diagnostics.add(kOverlap, {}, overlapping);
 
-  // The two edges with the least slack into each op. Their sources ended last.
+  // latest[op] and second[op] are the edges into the op with the least and the second-least slack.
+  // So the source of latest[op] ended last, and the source of second[op] ended just before it.
   std::vector<std::uint32_t> latest(graph.size(), kNoId), second(graph.size(), kNoId);
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
     std::uint32_t& first = latest[edges[i].destination];

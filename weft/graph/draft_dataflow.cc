@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependencies of dataflow engines such as MXNet's. Such an engine starts an op as soon as its
-// inputs are ready, and records neither streams nor event waits. It never pauses without a reason.
+// Infers dependencies in the recordings of dataflow engines such as MXNet's. Such an engine starts
+// an op as soon as the inputs of the op are ready. It never pauses without a reason. It records
+// neither streams nor event waits.
 // So if there is a pause before an op on its lane, the op waited for work on another lane. This is
 // the work that ended last before the op started. The edge is marked as inferred.
 #include <algorithm>

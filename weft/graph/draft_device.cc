@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device part of a rank's draft. Every kernel and copy becomes an op with these edges:
+// Makes the device part of a rank's draft. Every kernel and copy becomes an op with these edges:
 //   * stream order: a stream runs its work in the order in which it was recorded to start;
 //   * launch: device work follows the host call with the same correlation id (CUPTI and ROCtracer
 //     give the call and its work one id);
@@ -165,11 +165,11 @@ class DeviceDraft {
   const trace::RankTrace& trace_;
   const trace::Launches& launches_;
   RankDraft& draft_;
-  std::vector<OpId> launch_of_call_;  ///< launch op by event of the call
-  /// By host op: the next op of its thread. If the host op is a synchronous copy, this next op
-  /// waits for the copy.
+  std::vector<OpId> launch_of_call_;  ///< launch_of_call_[event of a call]: its launch op
+  /// next_on_thread_[host op]: the next op of the same thread. If the host op is the call of a
+  /// synchronous copy, this next op waits for the copy.
   std::vector<OpId> next_on_thread_;
-  std::map<std::uint32_t, LaneId> lanes_;  ///< draft lane by trace lane
+  std::map<std::uint32_t, LaneId> lanes_;  ///< lanes_[trace lane]: the lane of the draft
   std::map<LaneId, OpId> last_on_stream_;
 };
 

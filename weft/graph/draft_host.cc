@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host part of a rank's draft. Only some points of a thread become ops: those at which the
-// thread interacts with something else. These are calls that launch device work, calls that block,
-// gradients that become ready, and marks between steps (host_points.h finds them). The host work
+// Makes the host part of a rank's draft. Only the points at which a thread interacts with something
+// else become ops. These are calls that launch device work, calls that block, gradients that become
+// ready, and marks between steps (host_points.h finds these points). The host work
 // between two such points becomes the delay of the edge between them. A rank without device
 // computes on its threads. On such a rank, every outermost framework op is an op of the graph, too,
 // and host-side collectives (of gloo, for example) are ops of the threads that ran them.
@@ -283,10 +283,11 @@ class HostDraft {
     draft_.ops.push_back(op);
   }
 
-  /// Corrects a late record (see kLateRecord). A thread that was idle since `idle_from` continues
-  /// at `time`. A collective on another thread may be recorded to end a little later. Then it was
-  /// in fact over at `time`, and its op is cut off there. A little later means: the thread had
-  /// waited for the collective more than four times as long as the record is late.
+  /// Corrects a late record (see kLateRecord). Another thread was idle since `idle_from` and
+  /// continues at `time`. The last op of `thread` may be a collective whose recorded end is a
+  /// little later than `time`. Then the idle thread waited for this collective, and the collective
+  /// was in fact over at `time`. So its op is cut off at `time`. The end is only a little later if
+  /// the wait for the collective was more than four times as long as the record is late.
   void end_in_time(const LaneState& thread, Nanos idle_from, Nanos time) {
     if (thread.last == kNoId) return;
     DraftOp& last = draft_.ops[thread.last];
@@ -331,9 +332,9 @@ class HostDraft {
   RankDraft& draft_;
   EventCounts counts_;
   BusyThreads busy_;
-  std::map<std::uint32_t, LaneId> lanes_;      ///< draft lane by trace lane
-  std::vector<LaneState> states_;              ///< by draft lane
-  std::map<std::uint32_t, OpId> launch_of_;    ///< launch op by event
+  std::map<std::uint32_t, LaneId> lanes_;      ///< lanes_[trace lane]: the lane of the draft
+  std::vector<LaneState> states_;              ///< one entry for each lane of the draft
+  std::map<std::uint32_t, OpId> launch_of_;    ///< launch_of_[event of a call]: its launch op
   std::vector<std::pair<OpId, OpId>> queued_;  ///< each collective with the op that queued it
 };
 

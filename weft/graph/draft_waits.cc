@@ -226,9 +226,9 @@ class WaitInference {
   const trace::RankTrace& trace_;
   const trace::Launches& launches_;
   RankDraft& draft_;
-  std::unordered_map<OpId, Waits> waits_;  ///< by launched op
+  std::unordered_map<OpId, Waits> waits_;  ///< waits_[op]: the wait calls before its launch
   std::map<LaneId, OpId> last_compute_;    ///< last issued compute of each stream
-  std::vector<OpId> by_end_;               ///< device work by its end
+  std::vector<OpId> by_end_;               ///< all device work, sorted by its end
   /// communication for which nothing waits yet, in the order of issue
   std::deque<OpId> outstanding_;
 };

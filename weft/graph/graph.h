@@ -128,7 +128,7 @@ class Graph {
   std::vector<Edge> edges;         ///< grouped by destination
   std::vector<EdgeId> first_edge;  ///< offsets into `edges`; has size() + 1 entries
   std::vector<Collective> collectives;
-  std::vector<std::int64_t> steps;  ///< step numbers in the framework's count; ascending
+  std::vector<std::int64_t> steps;  ///< step numbers, as the framework counts steps; ascending
   Nanos origin = 0;  ///< the time on the clock of the traces at which recorded_start is 0
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any input gives an Error, or a graph that passes verify() and does not change when it is printed
-// and parsed again.
+// Fuzz target for parse_text(). Checks that any input gives either an Error or a graph that passes
+// verify(). Also checks that this graph does not change when it is printed and parsed again.
 #include <cstdint>
 
 #include "weft/base/check.h"

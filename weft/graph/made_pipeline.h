@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: op timelines of synthetic jobs whose times are known. Tests add phases by hand, or
-// simulate a 1F1B (one-forward-one-backward) schedule. This file shares no code with the graph
-// builder, so the results of the two can be compared.
+// Makes op timelines of synthetic jobs whose times are known, for tests. Tests add phases by hand,
+// or simulate a 1F1B (one-forward-one-backward) schedule. This file shares no code with the graph
+// builder. So tests can compare the simulated times with the times that the graph gives.
 #pragma once
 
 #include <algorithm>
@@ -107,7 +107,8 @@ inline trace::Run play(const Pipeline& made) {
       std::map<std::tuple<std::int32_t, bool, std::int32_t>, Nanos> done;  // stage, forward, batch
       std::vector<std::size_t> next(static_cast<std::size_t>(made.stages));
       std::vector<Nanos> free(next.size(), now + made.gather);
-      std::vector<std::pair<Nanos, Nanos>> forwards(next.size(), {now, now});  // last two ends
+      // forwards[stage]: the ends of the last two forwards
+      std::vector<std::pair<Nanos, Nanos>> forwards(next.size(), {now, now});
       for (std::int32_t stage = 0; stage < made.stages; ++stage) {
         add_phase(at(replica, stage), "params-all-gather", now, made.gather, {number, -1, 0, 0}, 1);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of build(): synthetic recordings, written event by event.
+// Makes synthetic recordings event by event, for the tests of build().
 #pragma once
 
 #include <optional>

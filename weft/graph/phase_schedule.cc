@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules are those of Megatron-LM's 1F1B schedules, plain and interleaved. For each worker:
+// Lists the dependencies within one step, by the rules of Megatron-LM's 1F1B
+// (one-forward-one-backward) schedules, plain and interleaved. For each worker:
 //   * compute (forwards and backwards) is one chain in recorded order;
 //   * each message belongs to one compute: the compute that produced or consumed its tensor. Both
 //     ends of a message must find the same group. So the key of the group is the sender's model
@@ -168,8 +169,8 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
   if (first - lists.compute.begin() >= 2) step.after(*(first - 2), kept.front());
 }
 
-/// Returns the first (or last) of `computes` that works on `chunk`. If `chunk` is negative, any
-/// chunk will do.
+/// Returns the first of `computes` that works on `chunk`, or the last if `last` is true. A negative
+/// `chunk` means any chunk. Returns nullptr if there is no such compute.
 const Index* find_chunk(const StepContext& step, const Indices& computes, std::int32_t chunk,
                         bool last) {
   const Index* found = nullptr;

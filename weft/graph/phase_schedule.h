@@ -43,7 +43,8 @@ struct Work {
   bool dropped = false;  ///< true: recorded but never executed, see schedule_step()
 };
 
-/// The second work waits for the first. Both are given as indices into the works of the step.
+/// The work `destination` waits for the work `source`. These are indices into the works of the
+/// step.
 struct Dependency {
   std::uint32_t source = 0;
   std::uint32_t destination = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of rooms that may not include the replay engine (weft/sim). Computes the start and end
-// of all ops by the rule in graph.h.
+// Computes the start and end of all ops by the rule in graph.h. This is for tests of rooms that may
+// not include the replay engine (weft/sim).
 #pragma once
 
 #include <algorithm>

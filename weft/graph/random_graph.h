@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: random graphs of small jobs. The jobs have several ranks with host threads, compute
-// and communication streams, launches, event waits, blocking calls and collectives. The same seed
-// gives the same graph.
+// Makes random graphs of small jobs, for tests. The jobs have several ranks with host threads,
+// compute and communication streams, launches, event waits, blocking calls and collectives. The
+// same seed gives the same graph.
 #pragma once
 
 #include <algorithm>

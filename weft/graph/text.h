@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of a graph. Tests write graphs in it. Parsing a printed graph and printing it again
-// gives the same text.
+// Parses and prints the text form of a graph. Tests write their graphs in this form. If a printed
+// graph is parsed and printed again, the text is the same.
 //
 //   lane r0/cpu host 0            # name, kind (host | stream | link), rank (- for a link)
 //   lane "r0/stream 7" stream 0   # names with spaces are quoted

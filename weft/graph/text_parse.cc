@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// There are two passes, because labels may be used before they are defined. The first pass reads
-// the lines. It keeps edges and members of collectives by label. Then resolve() looks up the
-// labels. Labels are views into the text, so they are not copied.
+// Parses the text form of a graph. Labels may be used before they are defined, so there are two
+// passes. The first pass reads the lines. It stores the labels of the ops that edges and
+// collectives refer to. Then resolve() looks up these labels. Labels are views into the text, so
+// they are not copied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -299,8 +300,8 @@ class Parser {
   std::vector<PendingCollective> collectives_;
   std::vector<PendingMember> members_;
   std::vector<std::int64_t> steps_;
-  std::int32_t step_ = -1;  ///< of the last `step` line
-  Place place_;             ///< of the current line
+  std::int32_t step_ = -1;  ///< the step of the last `step` line
+  Place place_;             ///< the place of the current line
   bool in_order_ = true;    ///< every edge so far goes from an earlier line to a later one
 };
 

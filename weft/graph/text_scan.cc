@@ -13,8 +13,8 @@ constexpr std::string_view kWordChars =
 
 }  // namespace
 
-/// Collects the digits in `value`. Each digit after the point divides the unit by ten. So the
-/// result is exact, or an error.
+/// Collects all digits in `value`, as if there were no decimal point. Each digit after the point
+/// divides the unit by ten. So the function returns the exact time, or an error.
 Result<Nanos> parse_time(std::string_view text) {
   if (text == "0") return 0;
   const auto wrong = [&text] {

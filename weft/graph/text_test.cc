@@ -13,7 +13,7 @@ std::string error_of(std::string_view text) {
   return graph ? "no error" : graph.error().message;
 }
 
-// Every field of the format, written as print_text writes it.
+// A text that uses every field of the format, in the form in which print_text() writes it.
 constexpr std::string_view kEverything =
     R"(lane r0/cpu host 0
 lane "r0/stream 7" stream 0
@@ -50,7 +50,7 @@ TEST(Text, RandomGraphsSurviveARoundTrip) {
     for (OpId op = 0; op < graph.size(); ++op) {
       graph.ops.name[op] = graph.names.intern(std::string(1, static_cast<char>(random.time())));
       graph.ops.step[op] = static_cast<std::int32_t>(random.pick(0, 1) ? graph.steps[op % 3] : -1);
-      // Recorded starts in random order: ids must stay as printed nevertheless.
+      // The recorded starts are in random order. The ids must not change because of this.
       graph.ops.recorded_start[op] = random.pick(-2, 1'000'000'000'000);
       graph.ops.bytes[op] = random.pick(-1, 3);
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each instance of a step is a copy of the step's ops and of the edges between them. Edges between
-// two instances are the difficult part, because two steps that follow each other in the sequence
-// may not have been neighbours in the recording. There are two cases:
+// Builds the graph of a sequence of recorded steps. Each instance of a step is a copy of the step's
+// ops and of the edges between them. Edges between two instances are the difficult part, because
+// two steps that follow each other in the sequence may not have been neighbours in the recording.
+// There are two cases:
 //   * Order of lanes: the first op of a lane follows the lane's last op in the instance before. If
 //     this last op waits for a transfer, the first op follows the transfer. The delay is the
 //     recorded gap (lane_gap()).
 //   * Other edges (launches, event waits, edges between threads): two steps that were neighbours in
 //     the recording keep their recorded edges. Other pairs get the edges between the first two
-//     recorded neighbours. An op of another step takes the place of the recorded one if it has the
-//     same place (lane, index in the lane) and the same name.
+//     recorded neighbours. There, each end of an edge is replaced by an op of the step that is
+//     joined: the op with the same place (lane, index in the lane) and the same name.
 #include "weft/graph/unroll.h"
 
 #include <algorithm>
@@ -257,12 +258,14 @@ class Unroller {
   const std::vector<std::int64_t>& sequence_;
   GraphBuilder builder_;
   OpId begin_ = 0;
-  std::vector<OpId> origin_;      ///< by new op: the op of `graph_` that it copies
-  std::vector<CopyPlace> place_;  ///< by op of `graph_`
-  std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;  ///< ops by step and lane
-  std::map<std::int64_t, std::vector<OpId>> in_step_;                  ///< ops by step
-  std::map<std::int64_t, Boundary> boundaries_;                        ///< by the earlier step
-  std::map<LaneId, OpId> end_mark_;  ///< by lane: the mark that ends the last step
+  std::vector<OpId> origin_;      ///< origin_[new op]: the op of `graph_` that it copies
+  std::vector<CopyPlace> place_;  ///< one place for each op of `graph_`
+  /// lanes_[step][lane]: the ops of this step on this lane
+  std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;
+  std::map<std::int64_t, std::vector<OpId>> in_step_;  ///< in_step_[step]: the ops of this step
+  /// boundaries_[step]: the edges from this step to the next recorded step
+  std::map<std::int64_t, Boundary> boundaries_;
+  std::map<LaneId, OpId> end_mark_;  ///< end_mark_[lane]: the mark that ends the last step
 };
 
 }  // namespace

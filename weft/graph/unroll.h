@@ -18,10 +18,10 @@ namespace weft::graph {
 /// The step of an op in the result is its position in the sequence. Ops that belong to none of the
 /// steps are left out. Waits for a full launch queue lose their edge from the device, because they
 /// only show that the host was far ahead. From one instance to the next, the ops of a lane keep
-/// their order. The other dependencies between two instances are those between two neighbouring
-/// steps of the recording. If `origin` is given, it receives for each op of the result the op that
-/// it is a copy of. Fails if a step is not in the graph. O(n) per instance in the ops of `graph`,
-/// plus the cost of GraphBuilder::finish().
+/// their order. The other dependencies between two instances are copied from two neighbouring steps
+/// of the recording. If `origin` is given, `(*origin)[op]` becomes the op of `graph` from which the
+/// op of the result was copied. Fails if a step is not in the graph. The cost per instance is
+/// linear in the ops of `graph`. GraphBuilder::finish() adds its own cost.
 Result<Graph> unroll(const Graph& graph, const std::vector<std::int64_t>& sequence,
                      std::vector<OpId>* origin = nullptr);
 

@@ -24,7 +24,8 @@ Graph unrolled(const Graph& graph, const std::vector<std::int64_t>& sequence,
   return result.value();
 }
 
-/// Latest end of the ops at each position of the sequence.
+/// Returns the latest end of the ops of each instance. `ends[i]` belongs to position i of the
+/// sequence.
 std::vector<Nanos> step_ends(const Graph& graph) {
   std::vector<Nanos> ends(graph.steps.size());
   const std::vector<Nanos> all = plain_ends(graph);
