@@ -17,14 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-// Upper limits of single calls and of back-to-back calls in a visit, and of pairs; bytes of an
-// element.
+// kMostAlone and kMostQueued: a visit makes at most this many single calls and back-to-back calls.
+// kMostPairs: at most this many pairs of ranks are measured. kElement: the bytes of one element.
 enum { kMostAlone = 10, kMostQueued = 50, kMostPairs = 28, kElement = 4 };
 static const long long kMostBytes = 1LL << 32;  // MPI counts elements in an int
 // A visit makes as many calls as fit into these times, within the limits above.
 static const double kAloneSeconds = 0.03, kQueuedSeconds = 0.05;
-// The fraction of the whole time that the first pass may use. (This pass goes to larger and larger
-// sizes.)
+// The first pass, which tries larger and larger sizes, may use this fraction of the whole time.
 static const double kGrowth = 0.6;
 
 typedef enum {
@@ -46,7 +45,7 @@ typedef struct {
   int count;
   int from, to;   // ranks of a pair; otherwise -1
   MPI_Comm comm;  // MPI_COMM_NULL in ranks that do not take part, and for pairs
-  double* took;   // seconds of a call, by size; 0 if unknown. Only rank 0 has them
+  double* took;   // took[size]: seconds per call; 0 if unknown. Only rank 0 knows them
   bool stopped;   // larger sizes would take too long
 } Table;
 
@@ -136,8 +135,8 @@ static void call(const Job* job, const Table* table, long long bytes) {
   }
 }
 
-// Seconds per all-reduce if two of them run at any time. They alternate between two sets of
-// buffers. `calls` must be even.
+// Always runs two all-reduces at the same time. Returns the seconds per all-reduce. Each of the two
+// has its own buffers. `calls` must be even.
 static double time_two(const Job* job, const Table* table, long long bytes, int calls) {
   const int elements = (int)(bytes / kElement);
   char* more = calloc(2, (size_t)bytes);
@@ -177,8 +176,9 @@ static void round_trip(const Job* job, const Table* table, long long bytes, long
   }
 }
 
-// Fills `took` with seconds: one entry per single call, then the time per call back to back, then
-// the time per all-reduce if two run at once (0 if not measured).
+// Fills `took` with seconds. First comes one entry per single call, then the time per call of calls
+// back to back. Last comes the time per all-reduce if two run at once; it stays as it is if this is
+// not measured.
 static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
                     double* took) {
   if (table->from >= 0) {
@@ -215,7 +215,7 @@ static bool takes_part(const Job* job, const Table* table) {
   return job->rank < table->count;
 }
 
-// Seconds until the time is over.
+// Seconds until the time of --seconds is over.
 static double left(const Job* job) { return job->begin + job->seconds - MPI_Wtime(); }
 
 // Decides how many calls a visit makes. It makes none if it would take too long, but the first pass
@@ -241,8 +241,8 @@ static Visit plan(const Job* job, Table* table, int size, int pass) {
   return table->stopped ? none : visit;
 }
 
-// The time of a single call from the times of all ranks. For a broadcast this is the longest time,
-// for any other collective the shortest (README.md explains why).
+// Chooses the time of one single call from the times that all ranks measured. For a broadcast this
+// is the longest time, for any other collective the shortest (README.md explains why).
 static double transfer_time(const Table* table, const double* all_times, int width, int column) {
   if (table->from >= 0) return all_times[table->from * width + column];
   double chosen = all_times[column];
@@ -253,7 +253,7 @@ static double transfer_time(const Table* table, const double* all_times, int wid
   return chosen;
 }
 
-// For calls back to back: the longest time of all ranks.
+// Chooses the time of calls back to back: the longest time that any rank measured.
 static double longest_time(const Table* table, const double* all_times, int width, int column) {
   if (table->from >= 0) return all_times[table->from * width + column];
   double most = 0;
@@ -289,8 +289,8 @@ static void print_sample(const Job* job, Table* table, int size, int pass, Visit
       left(job), ends, alone, queued * 1e6, two);
 }
 
-// Measures one table at one size. False if rank 0 decided to skip it. All ranks must call this,
-// even if they do not take part in the collective.
+// Measures one table at one size. Returns false if rank 0 decided to skip it. All ranks must call
+// this function, even if they do not take part in the collective.
 static bool visit_table(Job* job, Table* table, int size, int pass, double* all_times) {
   int calls[2] = {0, 0};
   if (job->rank == 0) {
@@ -421,8 +421,8 @@ static void run(Job* job) {
   free(all_times);
 }
 
-// Reads the arguments; lists have the form "a,b,c". False if an argument is invalid. `weft
-// calibrate` has checked the arguments before and has sorted the sizes.
+// Reads the arguments; lists have the form "a,b,c". Returns false if an argument is invalid. `weft
+// calibrate` has already checked the arguments and sorted the sizes.
 static bool read_settings(Job* job, int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const bool names = strcmp(argv[i], "--collectives") == 0;

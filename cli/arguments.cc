@@ -15,7 +15,7 @@
 namespace weft::cli {
 namespace {
 
-/// Only integers of at least 0 without sign or blanks: no flag of Weft takes another number here.
+/// Parses an integer of at least 0, without sign and blanks. Returns false for any other text.
 bool parse_whole(const std::string& text, std::int64_t& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -32,7 +32,7 @@ Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes leas
   if (!arguments.has(flag)) return Bytes{0};
   const std::string& text = arguments.all(flag).back();
   const auto size = parse_bytes(text);
-  // 8 TiB: sums of a few such sizes stay far below 2^63.
+  // The limit is 8 TiB, so that sums of a few sizes stay far below 2^63.
   constexpr Bytes kMost = Bytes{1} << 43;
   if (size && *size >= least && *size <= kMost) return *size;
   return fail(ErrorCode::kUsage,
@@ -109,7 +109,7 @@ class ArgumentParser {
     WEFT_TRY(refuse_values({words.begin(), dashes}));
     Parsed own;
     declare(verb_, app_, own);
-    // Once a sub-verb is chosen, the name of another one is an input.
+    // At most one sub-verb can be chosen. After it, the name of another sub-verb is an input.
     app_.require_subcommand(0, 1);
     std::map<const CLI::App*, Parsed> of_sub_verb;
     for (const Subcommand& sub_verb : verb_.sub_verbs) {
@@ -117,7 +117,7 @@ class ArgumentParser {
       declare(sub_verb, *app, of_sub_verb[app]);
     }
     try {
-      // CLI11 takes the words from the back.
+      // CLI11 takes the first word from the end of the list, so pass the words in reverse order.
       app_.parse(std::vector<std::string>(std::reverse_iterator(dashes), words.rend()));
     } catch (const CLI::ArgumentMismatch& error) {
       const std::string what = error.what();
@@ -146,7 +146,7 @@ class ArgumentParser {
   static void declare(const Subcommand& command, CLI::App& app, Parsed& parsed) {
     parsed.command = &command;
     app.set_help_flag();  // cli/shell/help.cc prints help
-    // Unknown flags are collected rather than refused, so that the refusal can suggest.
+    // CLI11 only collects unknown flags. refuse_flag() then refuses them and suggests a name.
     app.allow_extras();
     app.add_option("inputs", parsed.arguments.inputs);
     for (const Flag& flag : flags_of(command)) {
@@ -156,7 +156,7 @@ class ArgumentParser {
       if (flag.value == Flag::Value::kNone) {
         app.add_flag_callback(names, [&values] { values = {"yes"}; });
       } else {
-        // Without this a flag would swallow the inputs that follow its value.
+        // Each flag takes one value. By default, CLI11 would also take the inputs that follow.
         app.add_option(names, values)->allow_extra_args(false);
       }
     }
@@ -171,7 +171,7 @@ class ArgumentParser {
   /// the verb has no sub-verbs.
   std::string asked() const { return chosen_ == &verb_ ? verb_.bare_name : chosen_->own_name(); }
 
-  /// Refuses a value of a switch, such as "--json=no". CLI11 would ignore the value, although the
+  /// Refuses a switch with a value, such as "--json=no". CLI11 would ignore the value, although the
   /// user meant something by it.
   Status refuse_values(const std::vector<std::string>& words) const {
     std::vector<Flag> flags = flags_of(verb_);
@@ -189,8 +189,8 @@ class ArgumentParser {
     return {};
   }
 
-  /// Flags of the verb may stand before the name of the sub-verb, if the sub-verb has them too:
-  /// `weft pipeline --json compare ...`.
+  /// Gives the sub-verb the flags that stand before its name, as in `weft pipeline --json compare`.
+  /// Fails if the sub-verb does not take one of these flags, or if other words stand there.
   Status take_over(const Parsed& before, Arguments& arguments) const {
     for (const std::string& extra : app_.remaining()) {
       if (extra.size() < 2 || extra[0] != '-') continue;
@@ -220,9 +220,9 @@ class ArgumentParser {
     return false;
   }
 
-  /// The last checks: first the names of flags, then their values, then inputs. If a flag is
-  /// mistyped, its value often looks like an input too many. A message about inputs would then
-  /// mislead, so the flags are checked first. `rest` starts with "--" unless it is empty.
+  /// Makes the last checks: first the names of flags, then their values, then the inputs. If a flag
+  /// is mistyped, its value looks like an extra input, and a message about inputs would mislead. So
+  /// the flags are checked first. `rest` has "--" and the words after it, or is empty.
   Result<Invocation> checked(Parsed parsed, const CLI::App& app,
                              const std::vector<std::string>& rest) const {
     Arguments& arguments = parsed.arguments;
@@ -241,7 +241,7 @@ class ArgumentParser {
 
   /// The error for a flag that `chosen_` does not take. If the verb declares a sentence for this
   /// flag (Subcommand::refused_flags), the message is that sentence. Otherwise, if sub-verbs take
-  /// the flag, the message names them. Otherwise it suggests the nearest known flag.
+  /// the flag, the message names these sub-verbs. Otherwise it suggests the most similar flag.
   tl::unexpected<Error> refuse_flag(const std::string& name) const {
     for (const auto& [refused, why] : chosen_->refused_flags) {
       if (refused == name) return fail(ErrorCode::kUsage, why);

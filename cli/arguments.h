@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the command line with CLI11, by the declarations of cli/subcommand.h.
+// Parses the command line with CLI11. The verbs and flags are declared as objects of
+// cli/subcommand.h.
 #pragma once
 
 #include <string>
@@ -22,11 +23,12 @@ struct Invocation {
 Result<Invocation> parse_command_line(const Subcommand& verb,
                                       const std::vector<std::string>& words);
 
-/// The value in bytes of a flag that takes a size. A size below `least` is refused. 0 if the flag
-/// is not given. Failure is ErrorCode::kUsage.
+/// The value of a flag that takes a size, in bytes; 0 if the flag is not given. A size below
+/// `least` is refused. Failure is ErrorCode::kUsage.
 Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least);
 
-/// The sentence that refuses a choice: "'jsn' is not one of json, csv; did you mean 'json'?"
+/// An error message for a word that is not among `choices`: "'jsn' is not one of json, csv; did you
+/// mean 'json'?"
 std::string none_of(const std::string& word, const std::vector<std::string>& choices);
 
 /// Whether `common_flag`, one of common_flags(), is among `words` before any "--". The common flags

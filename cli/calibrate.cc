@@ -2,8 +2,8 @@
 // `weft calibrate`: measures the times of collectives on the user's cluster. Other verbs predict
 // with these times (--links).
 //
-// Weft itself sends nothing over the network. It starts the user's launcher with a small program
-// behind it, which every rank runs. Rank 0 prints measurements as tagged lines on stdout, and
+// Weft itself sends nothing over the network. It starts the user's launcher and appends a small
+// program, which every rank runs. Rank 0 prints measurements as tagged lines on stdout, and
 // cost::Calibration collects them. All other lines are kept for the error message if the launcher
 // fails. After Ctrl-C the tables that are complete so far are written.
 #include <fmt/format.h>
@@ -62,9 +62,9 @@ Result<std::vector<std::string>> words_of(const Arguments& arguments) {
   if (program.empty()) {
     return fail(
         ErrorCode::kUnavailable,
-        mpi ? "the program that measures MPI ranks is missing, which depends on your MPI; "
-              "build it with 'python -m weft.build_mpi', or use --with torch and a launcher "
-              "that starts a Python with torch"
+        mpi ? "the program that measures MPI ranks is missing; it must be built for your MPI: "
+              "run 'python -m weft.build_mpi', or use --with torch and a launcher that starts a "
+              "Python with torch"
             : "weft/torch/calibrate.py is missing beside this command; install Weft again");
   }
   return launch_words(launcher, program, settings);
@@ -108,8 +108,8 @@ std::string last_output(const Run& run) {
   return text.empty() ? text : "; its last lines:" + text;
 }
 
-/// An Error if the run gave nothing to write. What the ranks report themselves explains more than
-/// the exit status of the launcher, so it comes first.
+/// Returns an Error if the run gave nothing to write. An error that the ranks reported explains
+/// more than the exit status of the launcher, so it is checked first.
 Status check(const Run& run, const std::string& launcher) {
   if (const auto& failure = run.calibration.failure()) {
     const ErrorCode code = failure->kind == "missing" ? ErrorCode::kUnavailable
@@ -147,13 +147,14 @@ std::string notes_of(const Run& run, const Terminal& terminal) {
   const cost::Calibration& calibration = run.calibration;
   if (!calibration.cut().empty()) {
     notes.add(Tone::kWarning,
-              fmt::format("the largest sizes of {} were not measured, as they would have taken too "
-                          "long; give more --seconds to measure them",
+              fmt::format("the largest sizes of {} were not measured, because they would have "
+                          "taken too long; increase --seconds to measure them",
                           fmt::join(calibration.cut(), ", ")));
   }
   if (!calibration.lacking().empty()) {
-    notes.add(Tone::kWarning, fmt::format("not measured, as this backend does not have it: {}",
-                                          fmt::join(calibration.lacking(), ", ")));
+    notes.add(Tone::kWarning,
+              fmt::format("not measured, because this backend does not support them: {}",
+                          fmt::join(calibration.lacking(), ", ")));
   }
   if (calibration.broken_lines() > 0) {
     notes.add(Tone::kWarning, fmt::format("{} lines of rank 0 could not be understood",
@@ -176,8 +177,7 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
   if (run.calibration.elsewhere()) {
     // Each host has its own launcher and its own `weft calibrate`; only rank 0 has the numbers.
     console.result =
-        "rank 0 runs under another launcher; the weft calibrate of that launcher writes the "
-        "table\n";
+        "rank 0 runs on another host; the weft calibrate on that host writes the table\n";
     return ExitCode::kDone;
   }
   if (tables.empty()) return ExitCode::kInterrupted;
@@ -210,11 +210,11 @@ Subcommand calibrate_command() {
   command.inputs = "-- LAUNCHER...";
   command.min_inputs = 1;
   command.details =
-      "LAUNCHER is the command that starts your ranks, without a script. Weft puts a program of "
-      "its own at the end of it, or where a word contains {script}. For torchrun, python and "
-      "the like, the program is a Python script, which needs torch. For mpirun, mpiexec and "
-      "srun, it is a binary that needs only MPI. The program must have the same path on all "
-      "hosts.\n"
+      "LAUNCHER is the command that starts your ranks, without a script. Weft adds its own "
+      "program at the end of this command. If a word contains {script}, the program goes there "
+      "instead. For torchrun, python and the like, the program is a Python script, which needs "
+      "torch. For mpirun, mpiexec and srun, it is a binary that needs only MPI. The program must "
+      "have the same path on all hosts.\n"
       "\n"
       "Each collective is timed for each size in two ways: single calls that start when all "
       "ranks are ready, and calls back to back. Messages are timed between every two hosts. "
@@ -232,7 +232,8 @@ Subcommand calibrate_command() {
       {"--sizes", "A..B",
        std::string("sizes A, 2A, 4A ... up to B, or a list of sizes; default: ") + kUsualSizes,
        Flag::Value::kText},
-      {"--ranks", "LIST", "also measure groups of so many ranks, such as 2,4; default: all ranks",
+      {"--ranks", "LIST",
+       "numbers of ranks, such as 2,4: also measure groups of these sizes; default: only all ranks",
        Flag::Value::kText},
       {"--repeats", "N", "at most N passes over all sizes; default: 10", Flag::Value::kWhole},
       {"--seconds", "S", "time to measure, after the ranks have started; default: 60",

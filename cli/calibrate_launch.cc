@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the command that `weft calibrate` starts: the launcher, and the program for every rank.
 // The program gets all its settings as words of its command line, not through the environment,
 // because launchers pass on the words to other hosts, but often not the environment.
 #include "cli/calibrate_launch.h"

@@ -36,8 +36,8 @@ Result<std::vector<std::string>> parse_collectives(std::string_view text);
 bool is_mpi_launcher(const std::vector<std::string>& launcher);
 
 /// The launcher with `program` and its arguments inserted. They replace `{script}`; if no word
-/// contains it, they follow the last word. If `{script}` is only a part of a word, the arguments
-/// are quoted for a shell, since such a word is usually a shell command.
+/// contains `{script}`, they follow the last word. If `{script}` is only a part of a word, this
+/// word is usually a shell command, so `program` and its arguments are quoted for a shell.
 std::vector<std::string> launch_words(const std::vector<std::string>& launcher,
                                       const std::string& program,
                                       const CalibrateSettings& settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft diagnose`: how the step of each rank spends its time, and how much shorter the step would
-// be without each cause of lost time.
+// `weft diagnose`: shows how the step of each rank spends its time, and how much shorter the step
+// would be without each cause of lost time.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -28,7 +28,7 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
                     ? std::string("--finding: this recording has no findings")
                     : fmt::format("--finding {}: findings are numbered 1 to {}", *number, count));
   }
-  // The page and the JSON show commands to copy. These commands must select the same run.
+  // The page and the JSON show commands to copy. These commands must use the same --run.
   std::vector<std::string> inputs = arguments.inputs;
   if (arguments.has("--run")) inputs.insert(inputs.end(), {"--run", arguments.all("--run").back()});
   if (arguments.has("--json")) {

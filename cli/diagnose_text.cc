@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages are written for a terminal of 24 lines: a headline, the verdict, the table of ranks,
-// the critical path, the memory peak and the table of findings. The limits below leave room for all
-// of them; --all lifts the limits.
+// Writes the pages of `weft diagnose`. The page about all ranks has a headline, the verdict, the
+// table of ranks, the critical path, the memory peak and the table of findings. The limits below
+// make it fit into a terminal of 24 lines; --all lifts the limits.
 #include "cli/diagnose_text.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,8 @@ using diagnose::RankDiagnosis;
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kFindingsShown = 6;
 constexpr std::size_t kOpsShown = 8;
-constexpr double kWorthAColumn = 0.1;  ///< a cause gets a column from this percentage of a step on
+/// A cause gets a column if it takes at least this percentage of a step on any rank.
+constexpr double kWorthAColumn = 0.1;
 
 double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -61,16 +62,17 @@ std::string waiting_cell(const diagnose::CauseTimes& times) {
 }
 
 /// The ranks that get a row. If there are many ranks, ranks that behave alike share a row. If there
-/// are still too many rows, those with the least waiting are kept: the ranks that others wait for
-/// are the ones to look at.
+/// are still too many rows, only the ranks that wait least get a row: the others wait for them, so
+/// they are the ranks to look at.
 std::vector<FoldedRank> shown_ranks(const Diagnosis& diagnosis, bool everything) {
   if (everything || diagnosis.ranks.size() <= kRanksShown) return each_rank(diagnosis.ranks.size());
   std::vector<std::vector<double>> figures;
   Nanos longest = 0;
   for (const RankDiagnosis& rank : diagnosis.ranks) longest = std::max(longest, rank.step);
   for (const RankDiagnosis& rank : diagnosis.ranks) {
-    // fold_ranks() compares figures relative to the largest one of their column. Adding the longest
-    // step makes that "relative to the step", so tiny causes do not make ranks look different.
+    // fold_ranks() compares two figures relative to the largest figure of their column. Add the
+    // longest step to each figure, so that differences are compared with the step. Otherwise tiny
+    // causes would make ranks look different.
     std::vector<double> parts{static_cast<double>(rank.step)};
     for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
       parts.push_back(static_cast<double>(longest + rank.causes.mean[static_cast<Cause>(c)]));
@@ -91,7 +93,7 @@ std::vector<FoldedRank> shown_ranks(const Diagnosis& diagnosis, bool everything)
 }
 
 std::string rank_table(const Diagnosis& diagnosis, bool everything, const Terminal& terminal) {
-  // A cause that is almost nothing on all ranks gets no column, to save room.
+  // A cause that takes almost no time on any rank gets no column, to save room.
   std::vector<std::pair<Cause, const char*>> causes;
   for (const auto& [cause, title] : {std::pair{Cause::kCompute, "compute"},
                                      {Cause::kMemoryCopy, "copies"},
@@ -128,7 +130,8 @@ std::string rank_table(const Diagnosis& diagnosis, bool everything, const Termin
 
 std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
   const diagnose::CriticalPath& path = diagnosis.path;
-  // Times are negated so that sorting puts the largest first, and equal times by name.
+  // Times are stored negated: sorting the pairs then puts the largest time first, and sorts equal
+  // times by name.
   std::vector<std::pair<Nanos, std::string>> ranks, causes;
   for (const auto& [rank, time] : path.by_rank) {
     if (rank >= 0) ranks.emplace_back(-time, fmt::format("rank {}", rank));
@@ -204,8 +207,8 @@ std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::str
                            2);
 }
 
-/// The device op that a host call launches, kNoId if there is none. Its name says more to the user
-/// than the name of the launch ("cudaLaunchKernel").
+/// The device op that a host call launches; kNoId if there is none. The name of the device op tells
+/// the user more than the name of the launch ("cudaLaunchKernel").
 graph::OpId launched_by(const graph::Graph& graph, graph::OpId host) {
   for (graph::OpId op = 0; op < graph.size(); ++op) {
     for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -243,7 +246,7 @@ std::string lane_words(const graph::Graph& graph, graph::OpId op) {
   return name_ranks(members);
 }
 
-/// The ops that lose most time when the finding is removed.
+/// A table of the ops that become most shorter when the finding is removed.
 std::string op_table(const predict::Job& job, const Finding& finding, const Terminal& terminal) {
   const graph::Graph& graph = job.graph;
   Table table({{"ms"},

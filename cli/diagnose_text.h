@@ -10,8 +10,8 @@
 
 namespace weft::cli {
 
-/// The page about all ranks. Unless `everything` is true, it fits into 24 lines: ranks and findings
-/// that have no room are only counted.
+/// The page about all ranks. Unless `everything` is true, it fits into 24 lines: if some ranks or
+/// findings have no room, the page only says how many.
 std::string diagnosis_text(const diagnose::Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, bool everything,
                            const Terminal& terminal);

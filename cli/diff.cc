@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft diff`: compares two runs, or a run with its prediction. --fail-above makes it a gate for
-// CI.
+// `weft diff`: compares two runs, or a run with its prediction. With --fail-above, it can make a CI
+// job fail if the step got longer.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -16,7 +16,7 @@
 namespace weft::cli {
 namespace {
 
-/// Parses "3%" or "3", which is 0.03.
+/// Parses --fail-above: "3%" and "3" give 0.03. Returns nothing if the flag is not given.
 Result<std::optional<double>> parse_limit(const Arguments& arguments) {
   if (!arguments.has("--fail-above")) return std::optional<double>{};
   const std::string& text = arguments.all("--fail-above").back();
@@ -35,7 +35,7 @@ Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Co
   diagnose::CompareOptions options;
   options.what_ifs = arguments.all("--what-if");
   WEFT_ASSIGN(options.links, cost::read_links(arguments.all("--links")));
-  // A may be a plan: then its predicted step is compared, and only B is loaded.
+  // A may be a plan. Then its predicted step is compared with B, and only B is loaded.
   const std::string& a = arguments.inputs[0];
   const std::string& b = arguments.inputs[1];
   if (plan::is_plan(a)) {
@@ -62,14 +62,14 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
   if (before > 0 && after > 0 && before != after) {
     notes.add(
         Tone::kWarning,
-        fmt::format("a run of {} ranks is compared with one of {}: steps of jobs of different size "
-                    "are hardly comparable",
+        fmt::format("a run of {} ranks is compared with a run of {}: steps of jobs of different "
+                    "size are hardly comparable",
                     before, after));
   }
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
-  // Noise does not count here: a gate with a limit below the noise would fail at random, but the
-  // user chooses the limit and sees the noise on the page.
+  // Compare with the limit even if the change is within noise. With a limit below the noise the
+  // check can fail at random, but the user chooses the limit and sees the noise on the page.
   const bool failed = limit && comparison.change() > *limit;
   return failed ? ExitCode::kAnswerIsNo : ExitCode::kDone;
 }

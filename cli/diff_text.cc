@@ -56,8 +56,8 @@ std::string counts(const OpChange& op) {
   return fmt::format("{:.0f} -> {:.0f}", op.count_before, op.count_after);
 }
 
-/// First the largest changes of ops that both runs have, then ops that only one run has. The lists
-/// are sorted by change, so the first entry below the limit ends a list.
+/// The table of ops: first the largest changes of ops that both runs have, then ops that only one
+/// run has. Each list is sorted by change, so it ends at the first change below the limit.
 std::string op_table(const Comparison& comparison, bool everything, const Terminal& terminal) {
   const auto least = static_cast<Nanos>(kWorthALine * static_cast<double>(comparison.before_step));
   Table table(

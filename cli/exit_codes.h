@@ -24,7 +24,7 @@ struct ExitMeaning {
   const char* meaning;
 };
 
-/// The texts of the man page; docs/reference/cli.md has the same.
+/// What each exit status means, as the man page says it. docs/reference/cli.md has the same texts.
 inline constexpr ExitMeaning kExitMeanings[] = {
     {ExitCode::kDone, "done"},
     {ExitCode::kAnswerIsNo, "Weft computed an answer, and the answer is no"},

@@ -15,7 +15,7 @@ namespace weft::cli {
 namespace {
 
 constexpr const char* kStandardOutput = "-";
-/// The only format that writes several files, one per rank. OUT is the prefix of their names.
+/// The only format that writes several files: one per rank. OUT is the prefix of their names.
 constexpr std::string_view kChakra = "chakra";
 constexpr std::string_view kChakraEnding = ".et";
 
@@ -70,7 +70,7 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
     return !interrupted();
   };
   if (path == kStandardOutput) {
-    // Not through console.result: the export may be larger than memory.
+    // Write directly to stdout, not to console.result: the export may be larger than memory.
     const auto sink = descriptor_sink(STDOUT_FILENO, "stdout");
     WEFT_TRY(report::export_job(job, options, *sink));
     WEFT_TRY(sink->close());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank is compared with the first rank of each row, not with its last one. Otherwise a chain
-// of small differences could put ranks that differ much into the same row.
+// Puts ranks that behave alike into the same row of a table. A rank is compared with the first rank
+// of a row, not with its last rank. Otherwise a chain of small differences could put ranks that
+// differ much into the same row.
 #include "cli/fold_ranks.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,9 @@
 namespace weft::cli {
 namespace {
 
-constexpr double kAlike = 0.02;  ///< of the largest figure in a column: about the noise of steps
+/// Figures of ranks in the same row differ by at most this fraction of the largest figure in their
+/// column. This is about the noise of steps.
+constexpr double kAlike = 0.02;
 
 }  // namespace
 

@@ -15,22 +15,22 @@ struct FoldedRank {
   std::size_t alike = 0;  ///< how many later ranks share the row
 };
 
-/// One row per rank, nothing folded.
+/// One row per rank: every rank has its own row.
 std::vector<FoldedRank> each_rank(std::size_t ranks);
 /// `figures[i]` describes the i-th rank; all ranks have the same number of figures. A rank joins
 /// the row of an earlier rank if no figure differs by more than 2 % of the largest figure of its
 /// column. Rows are sorted by their first rank. The time is proportional to ranks x rows.
 std::vector<FoldedRank> fold_ranks(const std::vector<std::vector<double>>& figures);
 
-/// At most `most` of the rows, sorted by first rank. Half of them are the rows with the fewest
-/// ranks, because outliers are what a reader looks for. The others are the rows with the most
-/// ranks, to compare the outliers with.
+/// Keeps at most `most` of the rows, sorted by first rank. Half of these are the rows with the
+/// fewest ranks, because readers look for outliers. The other half are the rows with the most
+/// ranks: readers compare the outliers with them.
 std::vector<FoldedRank> rare_and_common(std::vector<FoldedRank> rows, std::size_t most);
 
 /// "7", or "7 +127" for a row that stands for more ranks.
 std::string rank_cell(std::int32_t rank, const FoldedRank& row);
-/// The line below the table that says what "+N" means and how many ranks have no row; empty if the
-/// table shows every rank in a row of its own.
+/// The line below the table. It says what "+N" means and how many ranks are in no row. Empty if
+/// every rank has its own row.
 std::string folding_note(const std::vector<FoldedRank>& shown, std::size_t ranks);
 
 }  // namespace weft::cli

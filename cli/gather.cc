@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A temporary folder inside the result folder. It is on the same file system, so files can be
-/// linked instead of copied. The destructor removes it.
+/// A temporary folder inside the result folder. The two are on the same file system, so join() can
+/// link files instead of copying them. The destructor removes the temporary folder.
 class HiddenFolder {
  public:
   explicit HiddenFolder(const std::string& folder)
@@ -74,7 +74,8 @@ Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
   const std::string& folder = arguments.all("-o").back();
   std::vector<record::Gathered> sources;
   {
-    // This scope ends after join(): the copies of remote folders are its sources.
+    // join() reads the copies of remote folders, and the destructor of `temporary` removes them. So
+    // join() must run inside this scope.
     const HiddenFolder temporary(folder);
     for (const std::string& input : arguments.inputs) {
       WEFT_ASSIGN(record::Gathered source, fetch(input, temporary, sources.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft list THING`: the readers, what-ifs or findings of this build, one line each.
+// `weft list THING`: lists the readers, what-ifs or findings of this build, one line each.
 #include "cli/commands.h"
 #include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"

@@ -35,7 +35,7 @@ namespace {
 Result<trace::Recording> load(const std::vector<std::string>& inputs, const std::string& run,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics) {
-  // Here, because every verb that reads traces has --threads and loads before it computes.
+  // Every verb that reads traces has --threads and loads before it computes, so set it here.
   set_threads(arguments);
   trace::LoadOptions options;
   options.run = run;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads traces in the same way for every verb: with the same flags, a progress line, and Ctrl-C.
+// Reads traces in the same way for every verb: with the same flags and a progress line. Ctrl-C
+// stops the reading.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& 
 /// Loads `arguments.inputs` and builds the graph of the only run, or of the run that --run names.
 Result<predict::Job> open_job(const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);
-/// Like open_job() above, but loads only `input`. For verbs that take several recordings, such as
-/// `weft diff A B`. `run_flag` is the flag that names the run of this input.
+/// Like open_job() above, but loads only `input`. Verbs that take several recordings use it, such
+/// as `weft diff A B`. `run_flag` is the flag that names the run of this input.
 Result<predict::Job> open_job(const std::string& input, const char* run_flag,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);

@@ -56,10 +56,10 @@ void say(const Console& console, Tone tone, const std::string& label, const std:
   write_error(paint(console.err, tone, "weft: " + label) + gap + text + "\n");
 }
 
-/// If the caller closed stdin, stdout or stderr, the next file that Weft opens would get its
-/// number, and the result would be written into that file. So /dev/null takes the free numbers. It
-/// is opened for reading only: writing a result to it fails, so a lost result is reported as an
-/// error.
+/// If the caller closed stdin, stdout or stderr, the next file that Weft opens would get the number
+/// of the closed stream, and output could be written into this file. So this function opens
+/// /dev/null in place of each closed stream. /dev/null is opened for reading only: then writing a
+/// result to it fails, and Weft reports that the result is lost.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0) {
@@ -68,7 +68,7 @@ void keep_standard_streams() {
   }
 }
 
-/// The refusal of a word that is neither a verb nor a flag, with the nearest name that is one.
+/// The error for a word that is neither a verb nor a flag. It suggests the most similar name.
 tl::unexpected<Error> refuse(const std::string& word) {
   const bool flag = word.starts_with('-');
   std::vector<std::string> known = verb_names();
@@ -115,9 +115,9 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
   return invocation.command->run(invocation.arguments, console);
 }
 
-/// Ends an interrupted verb. A verb that returns kInterrupted has a partial result on purpose,
-/// which is kept. If the signal came just before a verb was done, its result is dropped: the exit
-/// status says "interrupted", so the caller must not take the result for complete.
+/// Ends an interrupted verb. A verb that returns kInterrupted has a partial result on purpose, and
+/// this result is kept. If the signal came just before a verb was done, its result is dropped:
+/// the exit status says "interrupted", so nobody may take the result for complete.
 ExitCode settle_interrupt(ExitCode code, Console& console) {
   if (code == ExitCode::kDone) console.result.clear();
   say(console, Tone::kWarning, "interrupted", "");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft pack`: writes recordings as small files in Weft's own format, one per rank.
 //
-// Under mpirun or srun, each process packs a share of the ranks, so that a job is packed in
-// parallel where its files are. The share comes from the variables that launchers set.
+// Under mpirun or srun, each process packs a share of the ranks. So the hosts of a job can pack
+// its files in parallel. The share comes from the environment variables that launchers set.
 #include <fmt/format.h>
 
 #include <array>
@@ -22,9 +22,9 @@
 namespace weft::cli {
 namespace {
 
-/// The variables in which launchers give a process its number and the number of processes. For
-/// Slurm this is the task count of the job step, not of the job (SLURM_NTASKS): a batch script runs
-/// alone, but sees the count of the whole job.
+/// The variables in which launchers give a process its number and the number of processes. Under
+/// Slurm, the number of processes is the task count of the job step. The task count of the job
+/// (SLURM_NTASKS) would be wrong for a batch script, which runs alone.
 constexpr std::array<std::array<const char*, 2>, 3> kLaunchers{
     {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
      {"PMI_RANK", "PMI_SIZE"},
@@ -64,7 +64,7 @@ Result<trace::Share> share_of(const Arguments& arguments, const std::string& out
   return trace::Share{};
 }
 
-/// The size of all original files. Several ranks may come from one file, which counts once.
+/// The size of all original files. A file that holds several ranks counts once.
 Bytes origin_bytes(const std::vector<trace::PackedFile>& files) {
   std::set<std::string> seen;
   Bytes sum = 0;

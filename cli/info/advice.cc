@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The advice of `weft info`: for each kind of information that a recording lacks, the profiler
-// setting that records it. Settings differ between profilers and between recordings made by hand
-// and by weft record, so there is one row of texts per recorder.
+// The advice of `weft info`: for each kind of information that a recording lacks, Weft names the
+// profiler setting that records it. The settings differ between profilers. They also differ between
+// scripts that call the profiler themselves and `weft record`. So there is one row of texts for
+// each of these recorders.
 #include <algorithm>
 
 #include "cli/info/summary.h"
@@ -10,7 +11,7 @@
 namespace weft::cli {
 namespace {
 
-/// The texts for users of one recorder; null if the recorder has no such setting.
+/// The advice for users of one recorder. A text is null if the recorder has no such setting.
 struct Recorder {
   std::string_view format;
   const char* no_steps;
@@ -81,8 +82,8 @@ constexpr const char* kOneStep =
 constexpr const char* kNoMemory =
     "No allocations were recorded: weft record --memory, if memory matters.";
 
-/// For recordings of weft record. It always marks steps, and records device work and stream waits
-/// if there are devices, so there is no advice about these.
+/// For recordings of weft record. It always marks steps. If there are devices, it records their
+/// work and the waits between streams. So there is no advice about these.
 constexpr Recorder kByWeft[] = {
     {"kineto", nullptr, kOneStep, kKinetoSizes, nullptr, nullptr,
      "No tensor shapes were recorded: weft record without --no-shapes", kNoMemory,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft info`. docs/reference/cli.md documents its fields. Adding a field needs no new
-// schema_version; changing or removing one does.
+// Writes the JSON of `weft info`. docs/reference/cli.md documents its fields. A new field needs no
+// new schema_version, but a changed or removed field does.
 #include "cli/info/summary.h"
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"

@@ -14,18 +14,20 @@
 namespace weft::cli {
 namespace {
 
-/// A link is listed as slow if its bandwidth is below this share of the best one.
+/// A link is listed as slow if its bandwidth is below this fraction of the best bandwidth.
 constexpr double kUnequal = 0.8;
 constexpr std::size_t kPairsShown = 6;
 
-/// Megabytes per second: bytes of the array divided by time, for the largest size. Smaller sizes
-/// can exceed the rate of the link, since the buffers of a rate limiter absorb them.
+/// Returns the bandwidth in megabytes per second: the bytes of the array divided by the time, for
+/// the largest size. Smaller sizes can exceed the rate of the link, because the buffers of a rate
+/// limiter absorb them.
 double bandwidth_of(const std::vector<cost::LinkRow>& rows) {
   return static_cast<double>(rows.back().bytes) * 1e3 / static_cast<double>(rows.back().time);
 }
 
-/// The spread of single calls (the width of the range that holds the middle half of them) as a
-/// share of their median time; the median over all sizes.
+/// How much the times of single calls vary. The spread of a size is the width of the range that
+/// holds the middle half of its calls, divided by their median time. Returns the median of the
+/// spreads of all sizes.
 double typical_spread(const std::vector<cost::LinkRow>& rows) {
   std::vector<double> shares;
   for (const cost::LinkRow& row : rows) {

@@ -18,8 +18,9 @@ namespace weft::cli {
 /// Whether there is at least one input and all inputs are files of link tables.
 bool all_are_links(const std::vector<std::string>& inputs);
 
-/// First the origin of the tables; then one line per table with its sizes, latency, bandwidth and
-/// spread; then the slowest pairs of ranks, if some links are slower than others.
+/// The text starts with the origin of the tables. Then it has one line per table, with the sizes,
+/// latency, bandwidth and spread. If some links are slower than others, it ends with the slowest
+/// pairs of ranks.
 std::string links_text(const std::vector<cost::LinkTable>& tables, const Terminal& terminal);
 /// Writes the same as a JSON array with one object per table.
 void write_links_summary(JsonWriter& json, const std::vector<cost::LinkTable>& tables);

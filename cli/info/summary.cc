@@ -17,8 +17,9 @@ namespace {
 
 using trace::EventKind;
 
-/// Op timelines have no launches and no calls of a communication library; their collectives are
-/// phases, which name their peers only within the run.
+/// Counts the collectives of one rank, by kind. An op timeline has no launches and no calls of a
+/// communication library: its collectives are phases. Which ranks take part in a phase follows from
+/// the whole run, so phase_calls() gets the run.
 std::vector<CollectiveSummary> count_collectives(const trace::Run& run, std::size_t rank) {
   const trace::RankTrace& trace = run.ranks[rank];
   const std::vector<trace::Call> calls = trace.phases.empty()
@@ -57,7 +58,8 @@ std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
   return list;
 }
 
-/// "10.0.0.2" of "10.0.0.2:4711". The port is dropped, since each connection has another one.
+/// "rank 3" if the rank of the peer is known. Otherwise the address without the port, because each
+/// connection has a different port: "10.0.0.2" of "10.0.0.2:4711".
 std::string peer_name(const trace::WireConnection& connection) {
   if (connection.peer_rank >= 0) return "rank " + std::to_string(connection.peer_rank);
   return connection.peer.substr(0, connection.peer.rfind(':'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts that `weft info` shows, collected from a recording. Text and JSON are both made from
-// them.
+// Collects the facts that `weft info` shows from a recording. The page and the JSON are both made
+// from these facts.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct StepSummary {
 struct CollectiveSummary {
   std::string name;  ///< its kind: "allreduce"
   std::int64_t count = 0;
-  std::int64_t with_size = 0;  ///< those whose size was recorded
-  std::int64_t size_inferred =
-      0;  ///< those whose size was taken from the same call of another step
+  std::int64_t with_size = 0;  ///< how many of them have a recorded size
+  /// How many of them have an inferred size: that of the same call in another step.
+  std::int64_t size_inferred = 0;
 };
 
-/// Transfers with one peer: an address, or a rank if NCCL names it.
+/// The transfers with one peer. Its name is an address, or a rank if NCCL names the rank.
 struct PeerSummary {
   std::string name;
   std::int64_t transfers = 0;
@@ -62,10 +62,10 @@ struct RunSummary {
   std::vector<RankSummary> ranks;
   std::int64_t missing_count = 0;
   std::vector<std::int64_t> missing_ranks;  ///< the first few of them
-  std::vector<WireSummary> bystanders;      ///< one entry per Run::bystanders, in the same order
+  std::vector<WireSummary> bystanders;      ///< one per entry of Run::bystanders, in its order
 };
 
-/// A profiler setting (or habit) to change. Lists of advice have the most useful one first.
+/// A profiler setting (or habit) to change. Lists of advice start with the most useful advice.
 struct Advice {
   const char* id;  ///< kebab-case, stable
   std::string text;

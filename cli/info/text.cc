@@ -20,8 +20,10 @@ constexpr std::size_t kPageLines = 24;
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kStepsShown = 4;
 constexpr std::size_t kStepListWidth = 30;
-constexpr std::size_t kFileWidth = 40;  ///< some profilers put host, process and time into the name
-constexpr std::size_t kLeastNotes = 4;  ///< lines for problems and advice, even if the page is full
+/// Longer file names are shortened: some profilers put host, process and time into the name.
+constexpr std::size_t kFileWidth = 40;
+/// Problems and advice get at least this many lines, even if the page is full.
+constexpr std::size_t kLeastNotes = 4;
 
 std::string join(const std::vector<std::string>& parts, const char* separator) {
   return fmt::format("{}", fmt::join(parts, separator));
@@ -96,7 +98,8 @@ std::string steps_line(const RunSummary& run) {
   return fmt::format("{} {}: {}", numbers.size(), numbers.size() == 1 ? "step" : "steps", list);
 }
 
-/// The ranks that get a row: all if they are few; else ranks with alike figures share a row.
+/// The ranks that get a row. If there are few ranks, each has its own row. Otherwise ranks with
+/// similar figures share a row.
 std::vector<FoldedRank> rows_of(const RunSummary& run, bool everything) {
   if (everything || run.ranks.size() <= kRanksShown) return each_rank(run.ranks.size());
   std::vector<std::vector<double>> figures;
@@ -157,7 +160,7 @@ std::string collectives_line(const RunSummary& run) {
   return "collectives: " + join(parts, ", ");
 }
 
-/// Transfers that a probe recorded; empty if there are none.
+/// A line about the transfers that a probe recorded; empty if there are none.
 std::string transfers_line(const RunSummary& run) {
   WireSummary total;
   std::set<std::string> peers;
@@ -233,7 +236,8 @@ struct Note {
   Severity severity = Severity::kInfo;
   std::vector<std::string> lines;
 
-  /// Lines on the screen: a word that is wider than the terminal takes several.
+  /// How many lines the note takes on the screen. A word that is wider than the terminal takes
+  /// several lines.
   std::size_t height(std::size_t width) const {
     std::size_t rows = 0;
     for (const std::string& line : lines) {
@@ -276,8 +280,8 @@ Tone tone_of(Severity severity) {
   return Tone::kPlain;
 }
 
-/// First problems, then advice, then remarks, as far as they fit into `room` lines. The last line
-/// says how many were left out.
+/// Lists problems, then advice, then remarks, as far as they fit into `room` lines. If notes were
+/// left out, the last line says how many.
 std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& advice,
                        std::size_t room, const Terminal& terminal) {
   const auto first_remark = std::find_if(found.begin(), found.end(), [](const Note& note) {
@@ -292,8 +296,8 @@ std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& 
   const auto add = [&](const std::vector<Note>& notes, const char* title, std::size_t limit) {
     bool titled = false;
     for (const Note& note : notes) {
-      // One line is reserved to say how many notes are hidden. After the first hidden note all
-      // others are hidden, too: a short one must not overtake a more useful one.
+      // One line is reserved to say how many notes are hidden. If a note has no room, all later
+      // notes of the list are hidden, too, even short ones: the earlier note is more useful.
       if (hidden > 0 || used + note.height(width) + (titled ? 0 : 1) + 1 > limit) {
         ++hidden;
         continue;
@@ -306,8 +310,8 @@ std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& 
       }
     }
   };
-  // Half of the room is reserved for advice, if there is any: a recording with many problems still
-  // has to show the setting that fixes them.
+  // If there is advice, half of the room is reserved for it: even if a recording has many problems,
+  // the page must show the setting that fixes them.
   add(problems, "problems", advice.empty() ? room : room / 2 + room % 2);
   const std::size_t problems_hidden = std::exchange(hidden, 0);
   add(advice, "advice", room);
@@ -341,7 +345,8 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
   for (const Advice& item : advice) {
     advice_notes.push_back({Severity::kInfo, wrap("- " + item.text, width, 2)});
   }
-  // Two more lines: a blank one, and a reserve, since the headline may be wider than the terminal.
+  // Count two more lines: the blank line before the notes, and one line in reserve, because the
+  // headline may be wider than the terminal.
   const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) + 2;
   const std::size_t left = kPageLines > used ? kPageLines - used : 0;
   const std::size_t room = everything ? SIZE_MAX : std::max(kLeastNotes, left);

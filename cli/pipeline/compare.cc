@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline compare PROFILE --cluster C --microbatches M`: the plan of Weft beside the plans
-// of other planners, all timed by the same simulator.
+// `weft pipeline compare PROFILE --cluster C --microbatches M`: shows the plan of Weft beside the
+// plans of other planners. The same simulator times all plans.
 #include <fmt/format.h>
 
 #include <set>
@@ -22,13 +22,13 @@ struct Compared {
   std::string name;
   Evaluated plan;
   PlanFigures figures;
-  Nanos bound = 0;      ///< lower bound for the step of plans of this kind
-  std::string why_not;  ///< if not empty, there is no plan, and this says why
+  Nanos bound = 0;      ///< a lower bound for the step of this plan, see bound_of()
+  std::string why_not;  ///< the reason why there is no plan; empty if there is a plan
 };
 
-/// A lower bound that holds for `plan`. `planned.bound` assumes what the user asked for (--stages,
-/// --replicas) and one stage per device group. Other planners ignore these limits, and some put
-/// several stages on one device; the looser bound over all plans then applies.
+/// A lower bound that holds for `plan`. `planned.bound` holds only for plans that keep to --stages
+/// and --replicas and have one stage per device group. Other planners ignore these flags, and some
+/// put several stages on one device. Then the weaker bound that holds for all plans is returned.
 Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& options,
                const Evaluated& plan) {
   const std::vector<DeviceId> groups = groups_of(plan.stages);
@@ -37,8 +37,8 @@ Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& o
   return shares || limited ? std::min(planned.bound, bound_of_all(task)) : planned.bound;
 }
 
-/// The plan of Weft first, then those of all rivals. A rival without a plan is kept, with the
-/// reason, so that users see why it is missing.
+/// Returns the plan of Weft, followed by the plans of all rivals. A rival without a plan has an
+/// entry with the reason, so that users see why its plan is missing.
 Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned,
                                           const PlannerOptions& options) {
   std::vector<Compared> all;

@@ -20,8 +20,8 @@ using namespace pipeline;
 using exports::Exported;
 using exports::Scheduled;
 
-/// A plan file says its schedule. A file of instances does not: the instance gets the schedule that
-/// --schedule names, or the shortest one that the solver finds.
+/// The schedule to export. A plan file contains its schedule. A file of instances does not: the
+/// instance gets the schedule that --schedule names, or the shortest one that the solver finds.
 Result<Scheduled> scheduled_of(const Arguments& arguments) {
   const std::string& path = arguments.inputs.front();
   WEFT_ASSIGN(const std::string text, read_file(path));
@@ -53,7 +53,7 @@ Result<Exported> exported(const Arguments& arguments, const Scheduled& scheduled
   const std::string& format = arguments.all("--to").back();
   if (format == "json") return exports::json_schedule(scheduled);
   if (format == "megatron") return exports::megatron_layout(scheduled);
-  // Without --torch, the default of TorchVersion: the version that Weft is tested with.
+  // Without --torch, this stays the default of TorchVersion: the version that Weft is tested with.
   exports::TorchVersion version;
   if (arguments.has("--torch")) {
     WEFT_ASSIGN(version, exports::parse_torch_version(arguments.all("--torch").back()));
@@ -114,8 +114,7 @@ Subcommand pipeline_export_command() {
       {"--torch", "VERSION", "version of torch that will read the file; default: 2.13",
        Flag::Value::kText},
       {"--instance", "NAME",
-       "of a file of instances, export this one: its name, or its position "
-       "from 0",
+       "the instance to export, if PLAN is a file of instances: its name, or its position from 0",
        Flag::Value::kText},
       {"--schedule", "NAME",
        "schedule of the instance; default: the shortest one that is found in --time-limit",

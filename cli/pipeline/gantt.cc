@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline gantt PLAN [PLAN]`: draws plans. draw() serves `weft pipeline schedule` as well.
+// `weft pipeline gantt PLAN [PLAN]`: draws plans. `weft pipeline schedule` also uses draw().
 #include <fmt/format.h>
 
 #include "cli/pipeline/pipeline.h"
@@ -22,7 +22,7 @@ Result<ExitCode> run_pipeline_gantt(const Arguments& arguments, Console& console
     scheduled.push_back(std::move(one));
   }
   std::vector<pipeline::Drawn> drawn;
-  // After all plans are read, since drawn() keeps pointers to elements of `scheduled`.
+  // drawn() keeps pointers to elements of `scheduled`, so this loop comes after all plans are read.
   for (const Scheduled& one : scheduled) drawn.push_back(pipeline::exports::drawn(one));
   WEFT_TRY(draw(arguments, console, drawn, true));
   return ExitCode::kDone;

@@ -107,7 +107,7 @@ def test_missing_files_and_arguments(weft: Weft) -> None:
 
 def test_jobs_of_different_size_are_compared(weft: Weft, slower: Callable[..., Path]) -> None:
     two, three = slower("a", 1), slower("b", 1, ranks=3)
-    assert "a run of 2 ranks is compared with one of 3" in weft("diff", two, three).stderr
+    assert "a run of 2 ranks is compared with a run of 3" in weft("diff", two, three).stderr
     report = diff(weft, two, three)
     assert (report["before"]["ranks"], report["after"]["ranks"]) == (2, 3)
     (gemm,) = (op for op in report["ops"] if op["name"] == "gemm")
