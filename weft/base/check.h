@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks for bugs of Weft itself, never for wrong input. A failed check throws InternalError; the
-// command `weft` then ends with exit status 70.
+// WEFT_CHECK finds bugs of Weft itself. It is never used for wrong input. A failed check throws
+// InternalError; the command `weft` then ends with exit status 70.
 #pragma once
 
 #include <stdexcept>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child writes stdout and stderr into two pipes. A loop polls both pipes and passes on complete
-// lines. Ten times a second it also asks whether the child has ended or should be stopped. The
-// child runs in a new process group, so that signals reach its descendants, too. A launcher such as
-// mpirun would leave its ranks behind if only the launcher were killed.
+// Implements run_child(). The child writes stdout and stderr into two pipes. A loop polls the two
+// pipes and passes on complete lines. Ten times a second it also asks whether the child has ended
+// or should be stopped. The child runs in a new process group, so that signals also reach the
+// processes that it starts. A launcher such as mpirun would leave its ranks behind if only the
+// launcher were killed.
 #include "weft/base/child.h"
 
 #include <fcntl.h>

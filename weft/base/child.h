@@ -23,10 +23,10 @@ struct ChildWatch {
   std::chrono::milliseconds patience{5000};
 };
 
-/// Runs the program words[0] (looked up in PATH) with the arguments `words`. Its standard input is
-/// empty. It runs in a new process group, and when it ends, all processes that are left in that
-/// group are killed. Returns the exit status of the program, or 128 + N if signal N ended it.
-/// Returns an Error (kUnavailable) if the program cannot be started.
+/// Runs the program words[0], which is looked up in PATH. The other words are its arguments. Its
+/// standard input is empty. It runs in a new process group. When it ends, all processes that are
+/// left in this group are killed. Returns the exit status of the program, or 128 + N if signal N
+/// ended it. Returns an Error (kUnavailable) if the program cannot be started.
 Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& watch);
 
 }  // namespace weft

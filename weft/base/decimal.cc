@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Works on the decimal digits of the text. Scaling by a power of ten only moves the point, so no
-// floating-point number is needed and the result is exact for any number of digits.
+// Converts decimal text by working on its digits. Scaling by a power of ten only moves the point,
+// so no floating-point number is needed and the result is exact for any number of digits.
 #include "weft/base/decimal.h"
 
 #include <charconv>
@@ -11,8 +11,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Reads the exponent after 'e'. Larger exponents than 10000 become 10000, which changes no result:
-// the number is too large, or rounds to 0, in any case.
+// Reads the exponent after 'e'. Stops adding digits once the exponent exceeds 10000. This changes
+// no result, because with such an exponent the number is too large or rounds to 0 in any case.
 std::optional<int> parse_exponent(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {

@@ -25,8 +25,8 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   const auto digit = [&] { return static_cast<unsigned char>(*p - '0'); };
   for (; p != end && digit() < 10; ++p) value = value * 10 + digit();
   const std::ptrdiff_t whole = p - text.data();
-  // A date of this century, in microseconds, has 16 digits. Times 1000, it fits into 64 bits if it
-  // is below 9.2e15.
+  // A date of this century, in microseconds, has 16 digits. 1000 times the value fits into 64 bits
+  // if the value is below 9.2e15.
   if (whole == 0 || whole > 16 || value >= 9'000'000'000'000'000) return parse_scaled(text, 3);
   int decimals = 0;
   if (p != end && *p == '.') {

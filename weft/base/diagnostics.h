@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports input that is odd but usable. Such input does not cause an exception: it is recorded as
-// data. Each kind of oddity has a name, a severity, a sentence that says what Weft did about it,
-// and a sentence that tells the user what to change. Every occurrence is counted, and the first few
-// places are kept. With `--strict`, any warning or data loss ends the command with an error.
+// Reports input that is odd but usable. Such input does not cause an exception. It is recorded as
+// data: each kind of oddity has a name, a severity, a sentence that says what Weft did about it,
+// and a sentence that tells the user what to change. All occurrences are counted, and the places of
+// the first few are kept. With `--strict`, any warning or data loss ends the command with an error.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct DiagnosticKind {
 struct Diagnostic {
   const DiagnosticKind* kind = nullptr;
   std::int64_t count = 0;
-  std::vector<std::string> places;  ///< first three: "file: byte 17", "rank 3, step 5" ...
+  std::vector<std::string> places;  ///< the first three, such as "rank 3, step 5"
 };
 
 class Diagnostics {

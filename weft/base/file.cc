@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One source can wrap another one. open_file() reads the first two bytes of a plain source and puts
-// them back (PutBackSource). If these bytes are the magic number of gzip, it adds a GzipSource.
-// GzipSource unpacks with ISA-L, which is about twice as fast as zlib and works in a window of
-// bounded size.
+// Implements the byte sources. One source can wrap another one: open_file() reads the first two
+// bytes of a plain source and puts them back (PutBackSource). If these bytes are the magic number
+// of gzip, it adds a GzipSource. GzipSource unpacks with ISA-L, which is about twice as fast as
+// zlib and works in a window of bounded size.
 #include "weft/base/file.h"
 
 #include <fcntl.h>

@@ -23,8 +23,9 @@ class ByteSource {
   virtual Result<std::size_t> read(char* buffer, std::size_t capacity) = 0;
   virtual const std::string& name() const = 0;
   virtual bool truncated() const { return false; }
-  /// Returns the complete content without copying it, however much was read before. This works for
-  /// plain files only, because it maps the file into memory. Returns nullopt for pipes and gzip.
+  /// Returns the complete content without copying it, even if a part of it was read before. This
+  /// works for plain files only, because it maps the file into memory. Returns nullopt for pipes
+  /// and gzip.
   /// The view is valid as long as the source exists. If another process shortens the file
   /// meanwhile, an access to the view ends the program (SIGBUS). So call this only for files that
   /// no process writes any more.

@@ -26,7 +26,7 @@ struct Section {
 };
 
 struct Case {
-  std::string comment;            ///< everything before the first section
+  std::string comment;            ///< the text before the first section
   std::vector<Section> sections;  ///< the last one holds the expected output, the others the input
 
   /// The text of an input section; empty if the case does not have it.
@@ -38,7 +38,8 @@ struct Case {
   }
 };
 
-/// Sections begin with a line "== NAME ==". An Error (kBadInput) if there are fewer than two.
+/// Splits a case into its sections. A section begins with a line "== NAME ==". Returns an Error
+/// (kBadInput) if there are fewer than two sections.
 inline Result<Case> parse(const std::string& text, const std::string& path) {
   Case parsed;
   for (std::size_t at = 0; at < text.size();) {
@@ -98,9 +99,9 @@ inline std::vector<std::string> files(const std::string& folder) {
   return paths;
 }
 
-/// Computes the output for the case in file `path` and compares it with the expected one. If they
-/// differ, the Error shows both. If the environment variable WEFT_UPDATE_CASES is set, the output
-/// replaces the expected one in the file instead.
+/// Computes the output for the case in file `path` and compares it with the expected output. If
+/// they differ, the Error shows the two outputs. If the environment variable WEFT_UPDATE_CASES is
+/// set, there is no Error: the computed output then replaces the expected output in the file.
 inline Status check(const std::string& path,
                     const std::function<Result<std::string>(const Case&)>& compute) {
   WEFT_ASSIGN(const std::string text, read_file(path));

@@ -14,7 +14,8 @@ constexpr std::size_t kFirstChunk = 4096;
 constexpr std::size_t kLargestChunk = 1u << 20;
 constexpr std::uint32_t kEmpty = 0xffffffffu;
 
-/// Uses memcpy because the bytes may not be aligned. Compilers turn it into one load.
+/// Reads 8 bytes as a number. Uses memcpy because the bytes may not be aligned. Compilers turn it
+/// into one load.
 std::uint64_t load8(const char* p) {
   std::uint64_t v;
   std::memcpy(&v, p, 8);
@@ -29,8 +30,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Multiplies and folds 16 bytes at a time, as wyhash does. Every event of a trace looks up its
-// name, so speed matters here.
+// Computes the hash of a text. Multiplies and mixes 16 bytes at a time, as wyhash does. Every event
+// of a trace looks up its name, so speed matters here.
 std::uint32_t hash_of(std::string_view text) {
   constexpr std::uint64_t k0 = 0x9e3779b97f4a7c15u;
   constexpr std::uint64_t k1 = 0xe7037ed1a0b428dbu;

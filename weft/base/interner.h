@@ -21,8 +21,8 @@ class Interner {
   Interner(const Interner&);
   Interner& operator=(const Interner&);
 
-  /// Returns the id of `text`. If `text` is new, adds it with the next free id. The first id, 0, is
-  /// that of "".
+  /// Returns the id of `text`. If `text` is new, adds it with the next free id. Id 0 always belongs
+  /// to the empty string.
   NameId intern(std::string_view text);
   /// The id of `text`, or `missing` if it was never interned.
   NameId find(std::string_view text, NameId missing) const;

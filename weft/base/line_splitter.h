@@ -12,8 +12,8 @@ class LineSplitter {
  public:
   using Take = std::function<void(std::string_view line)>;
 
-  /// Calls `take` with every complete line, without its line end. A line of more than 1 MiB is
-  /// passed on in pieces, so that memory stays bounded.
+  /// Adds bytes, and calls `take` with every line that is now complete, without its line end. A
+  /// line of more than 1 MiB is passed on in pieces, so that memory stays bounded.
   void add(std::string_view bytes, const Take& take) {
     for (;;) {
       const std::size_t end = bytes.find('\n');

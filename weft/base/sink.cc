@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file appears only when it is complete: the bytes are written into a file without a name
-// (O_TMPFILE). If the file system does not support that, the file has a temporary name in the same
-// folder. close() then gives the file its final name by a rename. A rename within a folder is
-// atomic, so a reader sees either the old file or the new one.
+// Implements the sinks. create_file() makes a file appear only when it is complete. To do so, it
+// writes the bytes into a file without a name (O_TMPFILE). If the file system does not support
+// that, the file gets a temporary name in the same folder. close() then gives the file its final
+// name by a rename. A rename within a folder is atomic, so a reader sees either the old file or the
+// new one.
 #include "weft/base/sink.h"
 
 #include <fcntl.h>

@@ -27,7 +27,7 @@ constexpr std::array<Unit, 9> kUnits = {{{"KiB", Bytes{1} << 10},
                                          {"TB", 1'000'000'000'000},
                                          {"B", 1}}};
 
-constexpr int kDecimals = 9;  ///< number of decimals of a number with a unit that are used
+constexpr int kDecimals = 9;  ///< a number before a unit is rounded to this many decimals
 constexpr Bytes kScale = 1'000'000'000;
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How output lines become tables. Rank 0 prints one JSON object per line, each after the mark
+// Turns output lines into tables. Rank 0 prints one JSON object per line, each after the mark
 // "weft-calibrate ". A "start" line gives the facts that all tables share. A "sample" line has
-// times for one curve (collective, group size, pair of ranks) and one message size. These times are
-// added to the Samples of this curve and size. The ranks measure all sizes several times, in
+// times for one curve (collective, group size, pair of ranks) and one message size. take() adds
+// these times to the Samples of this curve and size. The ranks measure all sizes several times, in
 // passes, so the samples of one size come from the whole run. tables() computes medians and
 // quartiles from all Samples. It may be called at any time, so an interrupted calibration still
 // gives a table.
@@ -40,7 +40,7 @@ std::vector<std::string> texts(const JsonValue& event, std::string_view name) {
   return found;
 }
 
-/// The time in nanoseconds; 0 if it is missing or not plausible.
+/// Converts a time in microseconds to nanoseconds. Returns 0 if it is missing or not plausible.
 Nanos time_of(const JsonValue* micros) {
   const double time = micros ? micros->as_double().value_or(0) : 0;
   return time > 0 && time <= kLongestMeasuredMicros ? std::llround(time * 1e3) : 0;
@@ -157,9 +157,9 @@ std::vector<LinkRow> Calibration::rows_of(const Curve& curve) {
 
 namespace {
 
-/// Returns one row for each size. Each of its columns is the median over the pairs. So `spread` is
-/// the usual spread within one pair. The spread between pairs would mostly show that they use
-/// different links.
+/// Returns one row for each size. Each field of a row is the median over the pairs. So `spread` is
+/// the usual spread within one pair. (The spread between pairs would mostly show that the pairs use
+/// different links.)
 std::vector<LinkRow> medians_over_pairs(const std::vector<LinkPair>& pairs) {
   const bool several_hosts =
       std::any_of(pairs.begin(), pairs.end(), [](const LinkPair& pair) { return !pair.same_host; });

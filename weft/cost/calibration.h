@@ -48,8 +48,9 @@ class Calibration {
   int broken_lines() const { return broken_lines_; }
 
   /// Returns the tables measured so far. They are sorted by the time of their first measurement.
-  /// The fields `network` and `date` are empty. A row of a message table is a median over pairs of
-  /// ranks: over the pairs on different hosts or, if all ranks share one host, over all pairs.
+  /// The fields `network` and `date` are empty. In a message table, each row is a median over pairs
+  /// of ranks. If there are pairs on different hosts, only these pairs count. If all ranks share
+  /// one host, all pairs count.
   std::vector<LinkTable> tables() const;
 
  private:

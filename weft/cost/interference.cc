@@ -71,7 +71,7 @@ Interference measure_interference(const trace::Run& run, const graph::Graph& gra
     }
     const double overlap = static_cast<double>(covered) / static_cast<double>(end - start);
     result.overlap[op] = overlap;
-    // A kernel that is covered in part is neither kind of sample.
+    // A kernel that is covered only in part belongs to neither sort of sample.
     if (overlap < kBeside && overlap > kAlone) continue;
     const auto trace = trace_of.find(graph.rank(op));
     if (trace == trace_of.end() || ops.event[op] == graph::kNoId) continue;
@@ -100,8 +100,8 @@ void remove_interference(graph::Graph& graph, const Interference& interference) 
   for (OpId op = 0; op < graph.size(); ++op) {
     const double overlap = interference.overlap[op];
     if (overlap == 0) continue;
-    // The covered share of the time ran at 1 / slowdown of the full rate. The rest ran at full
-    // rate.
+    // During the covered share of its time, the kernel ran at 1 / slowdown of the full rate. During
+    // the rest it ran at full rate.
     const double work = 1 - overlap + overlap / interference.slowdown;
     graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * work);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run at the same time as communication are slower than the same kernels alone. This
-// file measures by which factor. It uses kernels that were recorded both with and without
-// communication beside them. Kernels are the same if their name, grid and block are equal.
+// Measures by which factor communication slows the kernels that run at the same time. It compares
+// equal kernels that were recorded both with and without communication beside them. Kernels are
+// equal if they have the same name, grid and block.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,9 @@ namespace weft::cost {
 struct Interference {
   /// Duration beside communication / duration alone; 1 if it could not be measured.
   double slowdown = 1.0;
-  Nanos evidence = 0;  ///< total time of the kernels alone that the factor was measured on
-  /// `overlap[op]`: in which share of the op's recorded time communication of its rank was
-  /// resident, from 0 to 1. It is 0 for every op that is not a kernel.
+  Nanos evidence = 0;  ///< total time without communication of the compared kernels
+  /// `overlap[op]`: the share of the op's recorded time, from 0 to 1, during which a collective of
+  /// the same rank was resident on the device. It is 0 for every op that is not a kernel.
   std::vector<double> overlap;
 };
 

@@ -70,8 +70,8 @@ Result<std::vector<LinkRow>> parse_rows(const JsonValue& table, const std::strin
     if (const JsonValue* calls = item.find("calls")) {
       row.calls = std::max<std::int64_t>(0, calls->as_int().value_or(0));
     }
-    // The file does not have this field. It is computed from the two others, so an edited table
-    // cannot contradict itself.
+    // The file does not store this field. It is computed from the other two, so the fields of an
+    // edited table cannot contradict each other.
     row.time = expected_time(row.alone, row.back_to_back);
     parsed.push_back(row);
   }

@@ -24,10 +24,11 @@ constexpr Nanos kHighestCost = 3 * kUsualCost;
 constexpr std::size_t kEnoughWrappers = 30;
 /// At least this share of the recorded time of an op and of the work before it stays.
 constexpr double kKeptAtLeast = 0.25;
-/// The gap without profiler between a kernel and the next one, if that one is already queued.
+/// Without the profiler, this is the gap between a kernel and the next kernel, if the next kernel
+/// is already queued.
 constexpr Nanos kKernelGap = 1 * kMicrosecond;
-/// The profiler's time stamps make that gap longer, but at most this long. A longer gap has another
-/// cause and stays.
+/// The profiler's time stamps lengthen such a gap to at most this long. A longer gap has another
+/// cause and stays as it is.
 constexpr Nanos kLongestStampedGap = 50 * kMicrosecond;
 
 bool is_device_work(graph::OpKind kind) {
@@ -56,7 +57,7 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
     if (e.kind[i] != EventKind::kHostOp || inner[i].count != 1) continue;
     const std::uint32_t child = inner[i].only;
     if (e.kind[child] != EventKind::kHostOp) continue;
-    // The autograd engine does work of its own around the op that it calls.
+    // The autograd engine does additional work around the op that it calls.
     if (trace.names.text(e.name[i]).starts_with("autograd::")) continue;
     wrapper_time.push_back(e.duration[i] - e.duration[child]);
   }

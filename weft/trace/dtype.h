@@ -17,9 +17,10 @@ Bytes dtype_size(std::string_view name);
 /// a shape.
 std::int64_t shape_elements(std::string_view shape);
 
-/// Sum of the sizes of all tensors among a call's inputs, from the JSON texts of "Input Dims" and
-/// "Input type". Tensor lists ("TensorList") do not tell their element type; `list_dtype` is used
-/// for them. -1 if there is no tensor of known size.
+/// Returns the sum of the sizes of all tensors among a call's inputs. Reads the JSON texts of
+/// "Input Dims" and "Input type". For a tensor list ("TensorList"), these texts do not tell the
+/// type of the elements; `list_dtype` is used for it. Returns -1 if there is no tensor of known
+/// size.
 Bytes input_bytes(std::string_view dims, std::string_view types, std::string_view list_dtype);
 
 /// Number of elements of all inputs that have a shape, from the JSON text of "Input Dims"; -1 if no

@@ -20,11 +20,11 @@ enum class EventKind : std::uint8_t {
   kKernel,      ///< device kernel
   kMemcpy,      ///< device-side copy
   kMemset,
-  kSync,           ///< a record "cuda_sync" of Kineto: which wait waited for what
+  kSync,           ///< Kineto record "cuda_sync": says what a wait waited for
   kMemory,         ///< instant of the memory allocator ([memory])
   kGpuAnnotation,  ///< a host range, shown as a range over its device work
   kOverhead,       ///< the profiler's own time
-  kPhase,          ///< unit of work in an op timeline (straggler study); those have no launches
+  kPhase,          ///< unit of work in an op timeline (straggler study); has no launch
 };
 
 constexpr std::uint32_t kNone = 0xffffffffu;
@@ -95,7 +95,7 @@ struct Events {
   std::vector<Nanos> duration;
   std::vector<NameId> name;
   std::vector<std::uint32_t> lane;
-  std::vector<std::uint32_t> correlation;  ///< same for a host call and its device work; 0 = none
+  std::vector<std::uint32_t> correlation;  ///< a host call and its device work share it; 0: none
   std::vector<std::uint32_t> detail;
   std::vector<std::int64_t> external_id;  ///< number of the host op that issued the work; -1: none
   std::vector<EventKind> kind;
@@ -115,7 +115,7 @@ struct Events {
   Nanos end(std::size_t i) const { return start[i] + duration[i]; }
 };
 
-/// One end of a forward-to-backward arrow.
+/// One end of an arrow that leads from a forward op to its backward op.
 struct FlowPoint {
   std::int64_t id = 0;
   std::uint32_t lane = 0;
@@ -174,7 +174,7 @@ struct WireTransfer {
 /// The transfers of a process, as probes inside the process recorded them.
 struct Wire {
   std::vector<WireConnection> connections;
-  std::vector<WireTransfer> transfers;  ///< by start
+  std::vector<WireTransfer> transfers;  ///< sorted by start
 };
 
 /// What the profiler was configured to record. `weft info` gives advice on what is missing.
@@ -219,10 +219,10 @@ struct RankTrace {
   std::vector<PhaseDetail> phases;
   std::vector<CollectiveDetail> collectives;
   std::vector<FlowPoint> flows;
-  std::vector<Dependency> dependencies;  ///< by `after`; empty if the format records none
-  std::vector<StepMark> steps;           ///< host-side step annotations, by time
+  std::vector<Dependency> dependencies;  ///< sorted by `after`; empty if not recorded
+  std::vector<StepMark> steps;           ///< host-side step annotations, sorted by time
   std::vector<ProcessGroup> groups;
-  std::vector<std::string> devices;  ///< names, by ordinal
+  std::vector<std::string> devices;  ///< names; the index is the device ordinal
   Wire wire;
   ProfilerFacts facts;
 };
@@ -243,8 +243,8 @@ struct Run {
   std::string label;        ///< folder or common prefix; shown if there are several runs
   std::int32_t world = -1;  ///< world size in the files; if unknown, the number of ranks found
   std::vector<RankTrace> ranks;
-  std::vector<Bystander> bystanders;  ///< by role, host and process
-  std::vector<RankTrace> services;    ///< traces of parameter servers and of a chief; by file
+  std::vector<Bystander> bystanders;  ///< sorted by role, host and process
+  std::vector<RankTrace> services;    ///< parameter servers and a chief; sorted by file
 };
 
 }  // namespace weft::trace

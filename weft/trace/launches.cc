@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three questions, answered for all events at once: which runtime call launched which device work
-// (by correlation id), which framework op queued which gloo collective (by order), and which range
-// encloses which call (by a sweep over each thread). Events mostly come sorted, so each step first
-// tries the neighbourhood of the last answer, or sorts by merging runs.
+// Answers three questions for all events at once. Which runtime call launched which device work?
+// The correlation id tells. Which framework op queued which gloo collective? The order in the queue
+// tells. Which range encloses which call? A sweep over each thread tells. Events mostly come in
+// sorted order. So searches first look near their last result, and lists are sorted by merging
+// sorted runs.
 #include "weft/trace/launches.h"
 
 #include <algorithm>

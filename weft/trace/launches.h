@@ -13,8 +13,8 @@ namespace weft::trace {
 /// Both columns have one entry per event. An entry is an event index, or kNone if there is none.
 struct Launches {
   /// For kernels, copies and memsets: the runtime call with the same correlation. For collectives
-  /// that run on a thread of their own (gloo): the c10d op that put them into its queue. kNone for
-  /// work that was launched before the recording began.
+  /// that run on a separate thread (gloo): the c10d op that put them into its queue. kNone for work
+  /// that was launched before the recording began.
   std::vector<std::uint32_t> launcher;
   /// For host ops, annotations and runtime calls: the innermost host op or annotation around them
   /// on their lane. parent[parent[event]] and so on give the whole chain.

@@ -84,9 +84,10 @@ class MadeRank {
   RankTrace trace;
 };
 
-/// `count` all-reduces of all ranks. One starts about every `period` (plus or minus a tenth), and
-/// its ends differ by at most twice `jitter`. Every seventh all-reduce is smaller than the others.
-/// So the sizes repeat periodically, as the sizes of the buckets of training steps do.
+/// A job that does `count` all-reduces, each of them on all ranks. There is about one all-reduce
+/// per `period` (plus or minus a tenth), and the ends of its members differ by at most twice
+/// `jitter`. Every seventh all-reduce is smaller than the others. So the sizes repeat periodically,
+/// as the sizes of the buckets of training steps do.
 struct MadeJob {
   int ranks = 4;
   int count = 60;

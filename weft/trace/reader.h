@@ -27,16 +27,17 @@ class Reader {
   virtual ~Reader() = default;
   virtual const char* name() const = 0;         ///< "kineto"
   virtual const char* description() const = 0;  ///< one line, for `weft list readers`
-  /// How certain it is that a file has this reader's format, from 0 (no) to 100 (yes). `head` is
-  /// the first 64 KiB of the (uncompressed) content.
+  /// Returns how certain it is that a file has this reader's format, from 0 (no) to 100 (yes).
+  /// `head` is the first 64 KiB of the (uncompressed) content.
   virtual int recognise(std::string_view head) const = 0;
-  /// Reads the whole input. Counts repairs in `diagnostics`. A file of which nothing is usable is
-  /// an Error with file, byte and advice. Most formats give one RankTrace per file.
+  /// Reads the whole input. Counts repairs in `diagnostics`. If nothing in the file is usable,
+  /// returns an Error with file, byte and advice. Most formats give one RankTrace per file.
   virtual Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
                                               Diagnostics& diagnostics) const = 0;
 };
 
-/// All readers. If two of them are equally certain, the earlier one wins.
+/// Returns all readers. If two of them are equally certain about a file, the first of them reads
+/// it.
 const std::vector<std::unique_ptr<Reader>>& readers();
 
 }  // namespace weft::trace

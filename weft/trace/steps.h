@@ -8,9 +8,9 @@
 
 namespace weft::trace {
 
-/// The number of the step in which the host was at `time`; -1 if that is outside of all steps. A
-/// step lasts until the next one begins. If no steps are marked, the whole recording is step 0.
-/// O(log n).
+/// Returns the number of the step in which the host was at `time`, or -1 if `time` is outside of
+/// all steps. A step lasts until the next one begins. If no steps are marked, the whole recording
+/// is step 0. O(log n).
 std::int32_t step_at(const RankTrace& trace, Nanos time);
 
 }  // namespace weft::trace

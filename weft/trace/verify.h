@@ -7,9 +7,9 @@
 
 namespace weft::trace {
 
-/// All columns of events have the same length, all indices are in range, all kinds exist, and no
-/// start or duration is negative. If this is not true, the error names the first table with a
-/// violation. Linear.
+/// Checks that all columns of events have the same length, that all indices are in range, that all
+/// kinds exist, and that no start or duration is negative. Otherwise returns an Error that names
+/// the first table with a violation. Takes linear time.
 Status verify(const RankTrace& trace);
 
 }  // namespace weft::trace

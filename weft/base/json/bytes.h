@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loops of the JSON scanner. They handle 16 bytes at a time if SSE2 is available. Each
-// loop stops at a zero byte, also before it finds what it looks for. So the caller must put a zero
-// byte behind the data, and the 16 bytes behind the data must be readable.
+// loop stops at a zero byte, even if it has not found what it searches for. So the caller must put
+// a zero byte behind the data, and the 16 bytes behind the data must be readable.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,8 @@ void add_value(const JsonValue& value, std::span<const std::string_view> left_ou
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return value.keys[a] < value.keys[b]; });
-      // Sort the members by name. Members of the same name keep the order of the document.
+      // Write the members sorted by name. Members with the same name keep the order of the
+      // document.
       out += '{';
       for (const std::size_t i : order) {
         if (std::find(left_out.begin(), left_out.end(), value.keys[i]) != left_out.end()) continue;

@@ -36,8 +36,8 @@ struct JsonValue {
 };
 
 /// Parses a text that holds exactly one value. Small damage is repaired without a report. If the
-/// text is cut or cannot be repaired, the result is an Error that gives the byte. `name` is the
-/// file name in messages. Linear.
+/// text is cut or cannot be repaired, returns an Error that gives the byte offset of the damage.
+/// Error messages use `name` as the name of the file. Takes linear time.
 Result<JsonValue> parse_json(std::string_view text, const std::string& name);
 /// Like parse_json(), but reads the text from a plain or gzip file.
 Result<JsonValue> read_json(const std::string& path);

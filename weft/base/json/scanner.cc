@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the scanner is fast although its memory is bounded: it works on a window of the text. A zero
-// byte follows the window. All loops stop at a zero byte, so they need no check for the end of the
-// window. Only if a loop stops at the end (at_ == end_), refill() reads more. Texts are views into
-// the window. They are copied only if they need decoding. `token_` marks the start of a text that
-// continues beyond the end of the window. refill() moves this unfinished text to the start of the
-// next window.
+// Implements JsonScanner, which is fast although its memory is bounded. It works on a window of the
+// text. A zero byte follows the window. All loops stop at a zero byte, so they need no check for
+// the end of the window. Only if a loop stops at the end (at_ == end_), refill() reads more. Texts
+// are views into the window. They are copied only if they need decoding. `token_` marks the start
+// of a text that continues beyond the end of the window. refill() moves this unfinished text to the
+// start of the next window.
 #include "weft/base/json/scanner.h"
 
 #include <algorithm>

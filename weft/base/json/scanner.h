@@ -38,7 +38,7 @@ enum class JsonKind : std::uint8_t {
   kNull,
 };
 
-/// How often one kind of damage was repaired, and at which byte the first time.
+/// How often one kind of damage was repaired, and the byte offset of the first repair.
 struct JsonRepair {
   std::int64_t count = 0;
   std::int64_t first_byte = -1;
@@ -71,8 +71,8 @@ class JsonScanner {
   /// Inside an array: returns whether another value follows. If none follows, consumes the ']'.
   bool next_item();
 
-  /// Reads a value of this kind. If the value is of another kind, skips it and returns an empty
-  /// text.
+  /// string() reads a string, and number() reads a number. If the next value is of another kind,
+  /// they skip it and return an empty text.
   std::string_view string();
   std::string_view number();
   /// Reads an integer, or a number or string that contains an integer. For any other value it
@@ -86,9 +86,9 @@ class JsonScanner {
     for (; static_cast<unsigned char>(*p - '0') < 10; ++p) {
       value = value * 10 + static_cast<unsigned char>(*p - '0');
     }
-    // Up to 18 digits cannot overflow. The fast path also needs one of these characters behind the
-    // digits. Any other one may be the zero byte at the end of the window, and the next window may
-    // hold more digits.
+    // A number of at most 18 digits cannot overflow. The fast path also needs one of these
+    // characters behind the digits. Any other character may be the zero byte at the end of the
+    // window, and the next window may hold more digits.
     if (p != first && p - first <= 18 && (*p == ',' || *p == '}' || *p == '\n' || *p == ' ')) {
       at_ = p;
       out = static_cast<std::int64_t>(value);

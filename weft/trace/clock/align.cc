@@ -108,8 +108,9 @@ class Aligner {
         }
         const auto found = find_jump(times, residuals);
         if (!found) continue;
-        // With two clocks, a jump of one looks the same as the opposite jump of the other. If sizes
-        // are about equal, attribute it to the clock that is not the reference.
+        // With two clocks, a jump of one clock looks the same as the opposite jump of the other
+        // clock. If the sizes of the two jumps are about equal, choose the clock that is not the
+        // reference.
         const bool larger = std::abs(found->size) > 1.01 * std::abs(jump.size);
         const bool instead = !order.empty() && problem_.fixed[worst] &&
                              std::abs(found->size) > 0.9 * std::abs(jump.size);
@@ -131,7 +132,7 @@ class Aligner {
     }
   }
 
-  /// Samples of a clock that no jump has discarded, by time.
+  /// The samples of a clock in order of time, without the samples that a jump has discarded.
   std::vector<std::size_t> samples_of(std::uint32_t clock) const {
     std::vector<std::size_t> list;
     for (const std::size_t i : by_clock_[clock]) {
@@ -240,7 +241,7 @@ class Aligner {
 
   // Adds an observation that says: the end of `early` and the start of `late` are one instant.
   void add_bound(std::size_t early, std::size_t late) {
-    constexpr double kTight = 1e3;  // ns: so small that the bound outweighs all ends
+    constexpr double kTight = 1e3;  // ns; such a small jitter outweighs all ends
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(problem_.samples.size());
     o.count = 2;
@@ -317,7 +318,7 @@ class Aligner {
   std::vector<ClockTie> ties_;
   ClockObservations seen_;
   ClockProblem& problem_;
-  std::vector<std::vector<std::size_t>> by_clock_;  // samples of each clock, by time
+  std::vector<std::vector<std::size_t>> by_clock_;  // samples of each clock, sorted by time
   ClockSolution solution_;
   std::vector<std::int64_t> rate_bound_;  // ppb; becomes ClockFit::rate_uncertainty_ppb
 };

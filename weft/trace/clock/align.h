@@ -25,7 +25,7 @@ struct AlignOptions {
   std::int64_t rate_resolution_ppb = 5'000;
 };
 
-/// aligned = t + offset + rate * (t - Alignment::origin), t counted from Alignment::epoch.
+/// aligned = t + offset + rate * (t - Alignment::origin). Here t counts from Alignment::epoch.
 struct ClockFit {
   Nanos offset = 0;
   std::int64_t rate_ppb = 0;
@@ -39,12 +39,12 @@ struct ClockFit {
 };
 
 struct Alignment {
-  Nanos epoch =
-      0;  ///< of the first rank. All times here, and all times after apply(), count from it
+  /// Epoch of the first rank. All times in this struct, and all times after apply(), count from it.
+  Nanos epoch = 0;
   Nanos origin = 0;  ///< time at which the offsets hold; about the middle of the recording
-  std::vector<ClockFit> ranks;  ///< one per Run::ranks; the first one is the reference
-  /// One per Run::bystanders: what to add to the times of the bystander. This follows from the
-  /// transfers between the bystander and ranks; it is 0 if there are no such transfers.
+  std::vector<ClockFit> ranks;  ///< element i belongs to Run::ranks[i]; 0 is the reference
+  /// Element i is what to add to the times of Run::bystanders[i]. It follows from the transfers
+  /// between this bystander and ranks; it is 0 if there are no such transfers.
   std::vector<Nanos> bystanders;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host and device events carry time stamps of two different clocks. The profiler converts device
-// times to host times. If the conversion is not exact, kernels seem to run before they were
+// Corrects differences between the host clock and the device clock of a rank. The profiler converts
+// device times to host times. If the conversion is not exact, kernels seem to run before they were
 // launched.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace weft::trace {
 
-/// How much later the device events of this rank must be. After this shift, all device work except
-/// one event in 200 starts at least 2 us after the beginning of its launch call. 0 if the clocks
-/// agree. Also 0 if the clocks are more than 5 ms apart: such a recording is broken, and no shift
-/// can repair it.
+/// Returns by how much the device events of this rank must move to later times. After this shift,
+/// all device work except one event in 200 starts at least 2 us after the beginning of its launch
+/// call. Returns 0 if the clocks agree. Also returns 0 if the clocks are more than 5 ms apart: such
+/// a recording is broken, and no shift can repair it.
 Nanos device_clock_lag(const RankTrace& trace);
 
 /// Moves the device events of each rank by the result of device_clock_lag(), in place, and reports

@@ -368,7 +368,7 @@ class Fitter {
   // the whole jump.
   std::vector<double> against_others() const {
     std::vector<double> result(p_.samples.size(), 0);
-    constexpr std::uint32_t kMany = 32;  // with more members, one hardly moves the mean
+    constexpr std::uint32_t kMany = 32;  // if there are more, one hardly moves the mean
     for (const ClockObservation& o : p_.observations) {
       for (std::uint32_t i = o.first; i < o.first + o.count; ++i) {
         if (o.count > kMany) {

@@ -45,8 +45,8 @@ struct ClockSolution {
   std::vector<double> rate;          ///< ns of drift from the middle of the recording to its end
   std::vector<double> offset_error;  ///< standard errors; empty with ClockErrors::kLeftOut
   std::vector<double> rate_error;
-  std::vector<double> spread;    ///< robust standard deviation of residuals, by clock
-  std::vector<double> residual;  ///< by sample: distance from the other members of its observation
+  std::vector<double> spread;    ///< by clock: robust standard deviation of its residuals
+  std::vector<double> residual;  ///< by sample: distance from the rest of its observation
   std::vector<double> weight;    ///< by sample, 0 (outlier) to 1
 };
 

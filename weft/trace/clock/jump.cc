@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pettitt's test for a change point (Pettitt 1979): replace the residuals by their ranks; for every
-// split, compare the sum of ranks before the split with its expected value. The split with the
-// largest difference is the candidate. Its significance is about 2 exp(-6 K^2 / (n^3 + n^2)). A
-// candidate is a jump if it passes three checks: it is significant; it is large compared with the
-// jitter before it and after it; and a step explains the residuals better than a straight line
-// does.
+// Finds jumps with Pettitt's test for a change point (Pettitt 1979). The test replaces the
+// residuals by their ranks. For every split, it compares the sum of the ranks before the split with
+// its expected value. The split with the largest difference K is the candidate. Its significance is
+// about 2 exp(-6 K^2 / (n^3 + n^2)). A candidate is a jump if it passes three checks: it is
+// significant; it is large compared with the jitter before it and after it; and a step explains the
+// residuals better than a straight line does.
 #include "weft/trace/clock/jump.h"
 
 #include <algorithm>

@@ -88,7 +88,8 @@ class SparseEquations {
 
  private:
   struct Row {
-    std::size_t end;  ///< its terms in terms_ end here, and begin where those of the last row end
+    /// The row's terms lie in terms_. They begin at the `end` of the row before and end here.
+    std::size_t end;
     double factor;
   };
   /// (A + ridge) x.

@@ -76,7 +76,7 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
     edges[pair.first].emplace_back(list.size(), pair.second, add_to_second);
     edges[pair.second].emplace_back(list.size(), pair.first, -add_to_second);
   }
-  // Priority 1: transfers between ranks, for those that share no match.
+  // Priority 1: transfers between two ranks. They matter for ranks that share no match.
   std::map<RankPair, std::vector<Nanos>> tied;
   for (const ClockTie& tie : ties) tied[{tie.first, tie.second}].push_back(tie.middle());
   for (auto& [pair, list] : tied) {
@@ -166,8 +166,8 @@ class Builder {
     out_.problem.observations.push_back(o);
   }
 
-  /// A tie pulls towards the middle of its bounds. The bounds are two standard deviations away from
-  /// the middle.
+  /// Adds an observation that pulls the clocks towards the middle of the tie's bounds. The bounds
+  /// are two standard deviations away from the middle.
   void add(const ClockTie& tie) {
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
@@ -180,7 +180,7 @@ class Builder {
     out_.problem.observations.push_back(o);
   }
 
-  /// The ranks of one host agree, up to kHostJitter.
+  /// Adds observations that the ranks of one host agree, up to kHostJitter.
   void add_hosts() {
     std::map<std::string, std::vector<std::uint32_t>> hosts;
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile tells about a collective depends on the versions of framework and profiler. So the
-// arguments of each call are collected from these sources, the best one first:
+// Collects the arguments of each call. What a profile tells about a collective depends on the
+// versions of framework and profiler. So several sources are used, the best one first:
 //   1. arguments on the kernel itself (Kineto with NCCL metadata);
 //   2. arguments of the host ops around the launch (record_param_comms) or of annotations;
 //   3. names of these ops and annotations ("nccl:all_reduce", "nccl:send 0->1");
@@ -177,7 +177,7 @@ class Extractor {
     }
   }
 
-  // Copies from `detail` what is still unknown about the call.
+  // Copies from `detail` the arguments that are still unknown for the call.
   void take_detail(Call& call, const CollectiveDetail& detail) const {
     const CollectiveKind kind = kind_from_name(trace_.names.text(detail.name));
     if (call.kind == CollectiveKind::kOther || call.kind == CollectiveKind::kSendRecv) {
@@ -228,8 +228,8 @@ class Extractor {
         call.kind = kind;
       }
       const HostOpDetail* detail = host_detail(i);
-      // The tensor inputs of a c10d op include the output tensor, so their sum is not the size of
-      // the array. The sum of the annotation ("nccl:...") is.
+      // The inputs of a c10d op include the output tensor, so the sum of their sizes is not the
+      // size of the array. For an annotation ("nccl:..."), the sum is the size of the array.
       if (call.bytes < 0 && detail != nullptr && detail->input_bytes > 0 &&
           name.substr(0, 6) != "c10d::") {
         call.bytes = detail->input_bytes;
@@ -266,8 +266,8 @@ class Extractor {
   const Events& events_;
   const Launches& launches_;
   std::vector<Call> calls_;
-  std::vector<bool> known_;  // by call: some source has described it
-  std::map<std::uint32_t, std::vector<std::uint32_t>> batches_;  // ops by launch, see above
+  std::vector<bool> known_;  // by call: whether a source has described it
+  std::map<std::uint32_t, std::vector<std::uint32_t>> batches_;  // by launch: the ops of its batch
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Message {
 struct Call {
   std::uint32_t event = 0;  ///< index into RankTrace::events
   CollectiveKind kind = CollectiveKind::kOther;
-  bool inferred = false;  ///< size, group and peers are those of this call in another step
+  bool inferred = false;  ///< size, group and peers come from the same call in another step
   std::int32_t group_size = -1;
   std::string group;              ///< as recorded, empty if unknown
   std::int64_t sequence = -1;     ///< as recorded

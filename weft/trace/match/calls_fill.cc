@@ -70,7 +70,8 @@ class Filler {
   }
 
  private:
-  // Whether each call equals the one a period later, in all properties that are known of both.
+  // Whether each call equals the call one period later, in all properties that are known for the
+  // two.
   bool has_period(const std::vector<std::size_t>& list, std::size_t period) const {
     for (std::size_t i = 0; i + period < list.size(); ++i) {
       const std::size_t a = list[i];
@@ -101,7 +102,7 @@ class Filler {
     }
   }
 
-  // What even an undescribed kernel tells: its name, grid and block.
+  // Compares what is known even without arguments: name, grid and block of a kernel.
   bool same_shape(std::size_t a, std::size_t b) const {
     const std::uint32_t ea = calls_[a].event;
     const std::uint32_t eb = calls_[b].event;

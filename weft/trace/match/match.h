@@ -25,12 +25,12 @@ struct Member {
 struct Match {
   CollectiveKind kind = CollectiveKind::kOther;
   std::string group;           ///< as recorded, empty if unknown
-  std::int64_t sequence = -1;  ///< as recorded; if it was not, the position in its group
+  std::int64_t sequence = -1;  ///< the recorded number, else the position in its group
   Bytes bytes = -1;      ///< the whole array, or the message that members[0] sends; -1: unknown
-  Bytes bytes_back = 0;  ///< messages: bytes that the same two kernels send the other way
+  Bytes bytes_back = 0;  ///< messages: bytes that the two kernels send the other way
   std::int32_t group_size = -1;  ///< number of members of a complete match; -1 if unknown
-  /// By rank; for a message, the sender and then the receiver. A member is missing if its event was
-  /// not recorded.
+  /// Sorted by rank; for a message, the sender and then the receiver. A member is missing if its
+  /// event was not recorded.
   std::vector<Member> members;
 
   bool is_message() const { return kind == CollectiveKind::kSendRecv; }
@@ -41,11 +41,12 @@ struct Match {
 /// profiler traces and phase_calls() for op timelines. Works on the ranks in parallel.
 std::vector<std::vector<Call>> find_calls(const Run& run);
 
-/// Every call is in at least one match. If no partner is found, the call is the only member. A call
-/// that carries a batch of messages is in one match per message. The matches of a group are in the
-/// order of its calls. Calls match if they have the same group and the same sequence number. If
-/// sequence numbers were not recorded, calls are paired by group, kind, size and order. The times
-/// of their ends then show which calls a rank lacks.
+/// Finds the matches of all calls. Every call is in at least one match. If no partner is found, the
+/// call is the only member of its match. A call that carries a batch of messages is in one match
+/// per message. The matches of a group are in the order of its calls. Calls match if they have the
+/// same group and the same sequence number. If sequence numbers were not recorded, calls are paired
+/// by group, kind, size and order. The times of their ends then show which calls are missing on a
+/// rank.
 std::vector<Match> match_calls(const Run& run, const std::vector<std::vector<Call>>& calls,
                                Diagnostics& diagnostics);
 /// Calls find_calls() and then the function above.

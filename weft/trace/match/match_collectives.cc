@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How collectives of different ranks are matched:
+// Matches collectives of different ranks:
 //   1. Each rank's calls are split into tracks: one per named group, and one per stream for calls
 //      without group name.
 //   2. Tracks of the same group name and members on different ranks should hold the same calls. A
@@ -10,8 +10,8 @@
 //      If the membership of a group is unknown, a track joins the cluster that fits it best, and
 //      starts a new one if none fits well.
 //   4. Each slot becomes a match.
-// Large groups go first, and long tracks first within a group: they have the fewest possible
-// alignments, and the clock offsets that they reveal serve the others as a prior.
+// Large groups go first, and long tracks go first within a group. They have the fewest possible
+// alignments, and they reveal clock offsets that serve as a prior for the rest.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -104,7 +104,7 @@ class CollectiveMatcher {
     std::vector<Cluster> clusters;
     for (auto& tracks : groups) {
       const Call& first = c_.calls[tracks[0].rank][tracks[0].calls[0]];
-      // More ranks use this name than the group has members: several groups share the name.
+      // If more ranks use this name than the group has members, several groups share the name.
       const bool too_many =
           first.group_size > 0 && tracks.size() > static_cast<std::size_t>(first.group_size);
       std::vector<Cluster> found;
@@ -129,9 +129,9 @@ class CollectiveMatcher {
     return item;
   }
 
-  // Disjoint groups may have the same name, so the key of a group contains its ranks if they are
-  // known. The keys are computed once per rank, not per call: with a thousand ranks such a key is
-  // long.
+  // Returns the key of each group name. Disjoint groups may have the same name, so the key contains
+  // the ranks of the group if they are known. The keys are computed once per rank, not per call,
+  // because a key with a thousand ranks is long.
   static std::map<std::string, std::string> group_keys(const RankTrace& trace) {
     std::map<std::string, std::string> keys;
     for (const ProcessGroup& group : trace.groups) {
@@ -143,8 +143,8 @@ class CollectiveMatcher {
   }
 
   // If a group uses several streams, kernels of different streams may start in another order on
-  // each rank. Kernels of one kind start in the same order, so each kind becomes a group of its
-  // own. This is not possible if the kind of some calls is unknown.
+  // each rank. But kernels of one kind start in the same order. So the calls of each kind become a
+  // separate group. This is not possible if the kind of some calls is unknown.
   void split_by_kind(std::vector<Track> tracks, std::vector<std::vector<Track>>& groups) const {
     bool several = false;
     bool unknown = false;
@@ -175,8 +175,8 @@ class CollectiveMatcher {
   }
 
   // Merges tracks into clusters. If it is unknown which tracks belong together
-  // (`unknown_membership`), a track joins the cluster that its ends agree with best, or starts a
-  // new cluster if it fits none well.
+  // (`unknown_membership`), a track joins the cluster with which its ends agree best. If it fits no
+  // cluster well, it starts a new cluster.
   void cluster(std::vector<Track> tracks, bool unknown_membership, std::vector<Cluster>& clusters) {
     std::stable_sort(tracks.begin(), tracks.end(), [](const Track& a, const Track& b) {
       return a.calls.size() > b.calls.size();
@@ -221,8 +221,9 @@ class CollectiveMatcher {
   }
 
   // Whether a track belongs to the cluster that it was aligned with. Members of a collective end
-  // together, calls of unrelated groups do not. So at least half of the calls must have a partner,
-  // and their ends may scatter by a fifth of the usual gap between calls (or 200 us) at most.
+  // together, but calls of unrelated groups do not. So at least half of the calls must have a
+  // partner. And their ends may scatter by at most a fifth of the usual gap between calls (or 200
+  // us).
   static bool fits_well(const SequenceMatch& match, const std::vector<SequenceItem>& items) {
     if (2 * match.pairs.size() < items.size()) return false;
     if (items.size() < 3) return true;

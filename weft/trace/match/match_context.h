@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that is shared by the functions of this folder that match calls. Private to them.
+// State that the match_...() functions of this folder share. Private to these functions.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@
 
 namespace weft::trace {
 
-// Offsets between the clocks of ranks. They are learned from the groups that are matched first.
-// Groups with few calls are matched later and use these offsets as a prior. This is a union-find
-// structure: the offsets between all ranks of one set are known.
+// Knows offsets between the clocks of ranks. They are learned from the groups that are matched
+// first. Groups with few calls are matched later and use these offsets as a prior. This is a
+// union-find structure: the offsets between all ranks of one set are known.
 class RoughClocks {
  public:
   explicit RoughClocks(std::size_t ranks) : parent_(ranks), offset_(ranks, 0) {
     std::iota(parent_.begin(), parent_.end(), 0u);
   }
-  /// What to add to a time of rank `b` to get the time of rank `a`; nothing if unknown.
+  /// What to add to a time of rank `b` to get the time of rank `a`; nullopt if it is unknown.
   std::optional<Nanos> between(std::uint32_t a, std::uint32_t b) {
     if (root(a) != root(b)) return std::nullopt;
     return offset_[b] - offset_[a];
@@ -67,7 +67,8 @@ struct MatchContext {
   Nanos end_of(std::uint32_t rank, const Call& call) const {
     return run.ranks[rank].events.end(call.event) + (run.ranks[rank].epoch - run.ranks[0].epoch);
   }
-  /// What is known about the clocks of two ranks. The tolerance allows for clocks that drift.
+  /// What is known about the offset between the clocks of two ranks. The tolerance allows for
+  /// drift.
   std::optional<SequencePrior> prior(std::uint32_t a, std::uint32_t b) {
     const std::optional<Nanos> offset = clocks.between(a, b);
     if (!offset) return std::nullopt;

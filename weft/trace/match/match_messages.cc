@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages are matched. A message is a send on one rank and a receive on another, and between
-// two ranks of a group messages arrive in the order in which they were sent (NCCL guarantees it).
-// So for each group and pair of ranks:
-//   1. If the offset of the two clocks is unknown, find it from both directions together. Each
+// Matches messages. A message is a send on one rank and a receive on another. Between two ranks of
+// a group, messages arrive in the order in which they were sent (NCCL guarantees this). So for each
+// group and pair of ranks:
+//   1. If the offset of the two clocks is unknown, find it from the two directions together. Each
 //      kernel sends, receives, or does both; the pattern must be mirrored on the other rank.
 //   2. Align the sends of each direction with the receives (align_sequences()).
 //   3. If the same two kernels send both ways, the two messages become one match with `bytes_back`.
 // Pairs with the most messages go first, since they reveal most about the clocks. Sends and
-// receives without known peer are matched last, by their ends alone.
+// receives whose peer is unknown are matched last, by their ends alone.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -85,8 +85,8 @@ class MessageMatcher {
   };
 
   void match_pair(const std::string& group, std::uint32_t a, std::uint32_t b, const Traffic& t) {
-    // Use both directions together to find the clock offset: a kernel that sends on one side must
-    // face a kernel that receives on the other.
+    // Use the two directions together to find the clock offset: a kernel that sends on one rank
+    // must match a kernel that receives on the other.
     std::optional<SequencePrior> expected = c_.prior(a, b);
     if (!expected) {
       const auto items_a = patterns(a, t.send_a, t.recv_a, false);
@@ -102,8 +102,9 @@ class MessageMatcher {
     match_direction(group, b, a, t.send_b, t.recv_a, expected, true, merged);
   }
 
-  // The kernels that exchange messages with this peer. Kind 1 sends, 2 receives, 3 does both; with
-  // `mirror`, 1 and 2 are swapped, so that a send pairs with a receive.
+  // Lists the kernels that exchange messages with this peer. Kind 1 sends, kind 2 receives, and
+  // kind 3 does both. With `mirror`, kinds 1 and 2 are swapped, so that a send pairs with a
+  // receive.
   std::vector<SequenceItem> patterns(std::uint32_t rank, const std::vector<End>& sends,
                                      const std::vector<End>& recvs, bool mirror) const {
     std::map<std::uint32_t, std::int32_t> kinds;
@@ -116,8 +117,9 @@ class MessageMatcher {
     return items;
   }
 
-  // Matches the messages of one direction. `merged` holds the match of each pair of kernels of the
-  // first direction, by the calls on rank a and b; the second direction (`reversed`) looks them up.
+  // Matches the messages of one direction. The first direction stores in `merged` the match of each
+  // pair of kernels, under their calls on ranks a and b. The second direction (`reversed`) looks it
+  // up there.
   void match_direction(const std::string& group, std::uint32_t from, std::uint32_t to,
                        const std::vector<End>& sends, const std::vector<End>& recvs,
                        std::optional<SequencePrior> expected, bool reversed,
@@ -153,7 +155,8 @@ class MessageMatcher {
           reversed ? std::pair(receiver.call, sender.call) : std::pair(sender.call, receiver.call);
       auto known = merged.find(key);
       if (reversed && known != merged.end()) {
-        // The same two kernels also carry a message the other way: one exchange, one match.
+        // The same two kernels also carry a message in the other direction. So this exchange is one
+        // match.
         c_.matches[known->second].bytes_back = message_bytes(sender, receiver);
       } else {
         merged[key] = c_.matches.size();

@@ -8,8 +8,8 @@
 namespace weft::trace {
 namespace {
 
-// A number that identifies a call within its group, from step, chunk and position. All three are
-// small, so they fit into disjoint bits.
+// Computes a number that identifies a call within its group, from step, chunk and position. All
+// three numbers are small, so they fit into disjoint bits.
 std::int64_t sequence_of(const PhaseDetail& detail) {
   return ((static_cast<std::int64_t>(detail.step) + 1) << 32) +
          ((static_cast<std::int64_t>(detail.chunk) + 1) << 24) + (detail.sequence + 1);
@@ -35,7 +35,8 @@ std::int32_t count_ranks(const Run& run, Belongs belongs) {
   return static_cast<std::int32_t>(std::count_if(run.ranks.begin(), run.ranks.end(), belongs));
 }
 
-// Sets group, size and peers of the call. False if it is no communication between ranks of the run.
+// Sets group, size and peers of the call. Returns false if it is not a communication between ranks
+// of this run.
 bool describe(const Run& run, const RankTrace& self, std::string_view name, const Layout& layout,
               Call& call) {
   const bool forward = name.substr(0, 8) == "forward-";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How two lists are aligned:
+// Aligns two lists of calls:
 //   1. If all items of both lists carry ascending numbers, merge the lists by number. Done.
 //   2. Find the offset between the clocks. Candidates come from all shifts of one list against the
 //      other. Each candidate is scored by how many ends agree under it, first on a sample of items,
@@ -28,10 +28,10 @@ namespace {
 using Items = std::vector<SequenceItem>;
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
-constexpr std::size_t kMaxCells = 1'000'000;       // of the full table; a larger one has a band
+constexpr std::size_t kMaxCells = 1'000'000;       // a table with more cells is reduced to a band
 constexpr std::size_t kBand = 256;                 // half width of the band
 constexpr std::size_t kMaxShift = 4096;            // one list may lack this many first entries
-constexpr Nanos kSpreadFloor = 20 * kMicrosecond;  // a smaller spread is taken for this one
+constexpr Nanos kSpreadFloor = 20 * kMicrosecond;  // a smaller spread counts as this spread
 
 bool compatible(const SequenceItem& a, const SequenceItem& b) {
   if (a.kind >= 0 && b.kind >= 0 && a.kind != b.kind) return false;
@@ -51,8 +51,8 @@ double closeness(Nanos residual) {
   return sum / 4;
 }
 
-// How well the ends agree under an offset: the sum, over every `step`-th item of `a`, of the score
-// of its nearest compatible end among the neighbours in time.
+// Returns how well the ends agree under an offset. For every `step`-th item of `a`, adds the score
+// of the nearest compatible end among its neighbours in time.
 double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_t step) {
   constexpr std::ptrdiff_t kNeighbours = 3;
   double sum = 0;
@@ -74,10 +74,10 @@ double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_
   return sum;
 }
 
-// The offsets to try: for every shift of one list against the other, the median difference of ends,
-// over all items and over each third of them. If calls are missing in the middle of a list, the
-// overall median is wrong, but that of one third is right. At most 96 items per shift are looked
-// at; a median needs no more.
+// Lists the offsets to try. For every shift of one list against the other, these are the median
+// differences of ends over all items and over each third of the items. If calls are missing in the
+// middle of a list, the overall median is wrong, but the median of one third is right. Uses at most
+// 96 items per shift, which is enough for a median.
 std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
   std::vector<Nanos> candidates;
   const auto n = static_cast<std::ptrdiff_t>(a.size());
@@ -139,8 +139,8 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
 
-  // Score all candidates on about 24 items, the best 200 of them on about 128 items, and the best
-  // 12 of those on all items. This keeps the search near-linear in the length of the lists.
+  // Score all candidates on about 24 items. Score the best 200 candidates on about 128 items, and
+  // then the best 12 on all items. This keeps the search near-linear in the length of the lists.
   std::vector<std::pair<double, Nanos>> ranked;
   for (const Nanos c : candidates) ranked.emplace_back(0, c);
   for (const auto& [sampled, kept] : {std::pair<std::size_t, std::size_t>{24, 200}, {128, 12}}) {
@@ -164,7 +164,8 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   return best;
 }
 
-// Weights of a pair in best_path(): for being a pair at all, and for ends that agree.
+// The two parts of the score of a pair in best_path(): `order` for each pair, `time` for ends that
+// agree.
 struct Gains {
   double order;
   double time;
@@ -185,8 +186,8 @@ struct Table {
   }
 };
 
-// The full table if it is small enough, else a band. The band follows the item of `b` that ends
-// nearest to a[i]; both limits never decrease, which the traceback relies on.
+// Makes the full table if it is small enough, else a band. The band follows the item of `b` that
+// ends nearest to a[i]. Both limits of the band never decrease; trace_back() relies on this.
 Table make_table(const Items& a, const Items& b, const std::vector<Nanos>& shift) {
   const std::size_t n = a.size();
   const std::size_t m = b.size();
@@ -326,7 +327,7 @@ Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
   return static_cast<Nanos>(1.4826 * static_cast<double>(median(residuals)));
 }
 
-// Whether every item has a number and the numbers ascend. Then they alone decide.
+// Whether every item has a number and the numbers ascend. If so, the numbers alone decide.
 bool numbered(const Items& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].sequence < 0) return false;
@@ -354,8 +355,8 @@ bool has_hole(const std::vector<Pair>& pairs) {
   return false;
 }
 
-// Finds the best pairs under the given offsets and the gains `first`. Then does so again under the
-// offset that was found near each item, with the gains `then`.
+// Finds the best pairs with the offsets `shift` and the gains `first`. Then finds them again, with
+// the offset that was found near each item and the gains `then`.
 SequenceMatch refine(const Items& a, const Items& b, std::vector<Nanos> shift, const Gains& first,
                      const Gains& then) {
   SequenceMatch match;

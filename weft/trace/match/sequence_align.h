@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ranks took part in the same communication, and each has a list of its calls. This file finds
-// which entries of the two lists are the same call. Each list may lack entries, and the clocks of
-// the ranks differ by an unknown offset. Private to the matching.
+// Finds which entries of two lists of calls are the same call. The lists come from two ranks that
+// took part in the same communication. Each list may lack entries, and the clocks of the ranks
+// differ by an unknown offset. Private to the matching.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct SequenceItem {
 };
 
 struct SequenceOptions {
-  /// The part of a pair's score that does not depend on its ends. Ends that agree add up to 2.
+  /// The part of a pair's score that does not depend on its ends. If the ends agree, they add up to
+  /// 2 to the score.
   double order_gain = 0.1;
   /// After the offset is applied, the ends of a pair should agree. A pair is dropped if they differ
   /// by more than this and by more than 20 times the spread. It is kept all the same if the calls
@@ -48,7 +49,7 @@ struct SequenceMatch {
   /// median over neighbouring pairs.
   std::vector<Nanos> offset;
   Nanos spread = 0;  ///< robust standard deviation of the ends about the running offset
-  double score = 0;  ///< if several `a` are aligned with one `b`: the best `a` scores most
+  double score = 0;  ///< to compare several lists `a` for one `b`: higher is better
 };
 
 /// `a` and `b` are in the order in which the calls were made. The members of a collective end

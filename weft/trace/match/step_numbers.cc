@@ -11,11 +11,12 @@
 namespace weft::trace {
 namespace {
 
-/// More collectives than any step has: the number of a call is step * this + position.
+/// A larger number than that of the collectives in any step. The number of a call is step *
+/// kMostInStep + position.
 constexpr std::int64_t kMostInStep = 1 << 20;
 
-/// The marked step that contains `time`; null if `time` lies outside of all marks. (Unlike
-/// step_at(), which counts the time between two steps to the first of them.)
+/// The marked step that contains `time`; null if `time` lies outside of all marks. (step_at()
+/// differs: there, the time between two steps belongs to the first of them.)
 const StepMark* mark_at(const RankTrace& trace, Nanos time) {
   const auto after = std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
                                       [](Nanos t, const StepMark& s) { return t < s.start; });
@@ -23,14 +24,14 @@ const StepMark* mark_at(const RankTrace& trace, Nanos time) {
   return &*std::prev(after);
 }
 
-/// Only host-side collectives without recorded number need one.
+/// Whether the call needs a number: only host-side collectives without a recorded number do.
 bool needs_number(const RankTrace& trace, const Call& call) {
   return trace.events.kind[call.event] == EventKind::kAnnotation && call.sequence < 0 &&
          call.kind != CollectiveKind::kSendRecv;
 }
 
-/// Calls before the first mark are counted backwards from it, because the recording may have cut
-/// off the first of them.
+/// Numbers the calls before the first mark. Counts backwards from the mark, because the recording
+/// may have cut off the first of these calls.
 void number_before_marks(const RankTrace& trace, const std::vector<Call>& calls,
                          std::vector<std::int64_t>& numbers) {
   std::map<std::pair<std::string, CollectiveKind>, std::int64_t> seen;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairing: an end of a connection is identified by its local and peer address; the other end has
-// the two swapped. Both ends list their transfers by offset, and one merge finds all overlaps.
+// Pairing: an end of a connection is identified by its local address and its peer address. The
+// other end has the two addresses swapped. Each end lists its transfers sorted by offset, and one
+// merge finds all overlaps.
 //
 // Clock ties: let the clock of the second process be behind by `offset`. A transfer from first to
 // second that took t > 0 shows a one-way time of t - offset, so offset > -(one-way time). The other
@@ -33,7 +34,7 @@ struct End {
   std::uint32_t process = 0;
   std::uint32_t connection = 0;
   Nanos first = std::numeric_limits<Nanos>::max();  ///< start of the first transfer
-  std::vector<std::uint32_t> sent, received;        ///< indices of transfers, by offset
+  std::vector<std::uint32_t> sent, received;        ///< indices of transfers, sorted by offset
 };
 
 /// A loopback address stands for a different endpoint on each host. So a connection with such an
@@ -116,7 +117,7 @@ struct Bounds {
   Nanos back = kNever;
 };
 
-/// Adds the ties between two processes, by time.
+/// Adds the ties between two processes, in order of time.
 void tie(std::uint32_t first, std::uint32_t second, const std::vector<OneWayTime>& seen,
          std::vector<ClockTie>& ties) {
   const auto [begin, end] =
@@ -206,8 +207,9 @@ std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<Clock
             known.begin(), known.end(), [&](const ClockTie& a, const ClockTie& b) {
               return std::abs(a.at - other.at) < std::abs(b.at - other.at);
             });
-        // Offset from the worker's clock to the server's plus the offset from there to the first
-        // worker's. The bounds of a difference are the differences of opposite bounds.
+        // This adds two offsets: from the worker's clock to the server's clock, and from there to
+        // the clock of the first worker. The bounds of a difference are the differences of opposite
+        // bounds.
         result.push_back(
             {first, worker->first, near.low - other.high, near.high - other.low, near.at});
       }

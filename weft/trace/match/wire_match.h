@@ -28,18 +28,18 @@ struct WirePair {
 const Wire& wire_of(const Run& run, std::uint32_t process);
 Nanos epoch_of(const Run& run, std::uint32_t process);
 
-/// All pairs, by sender, connection and offset. A connection has no pairs if only one of its ends
-/// was recorded, or if the offsets of an end do not count from the first byte of the connection
-/// (WireConnection::whole). O(n log n) in all transfers.
+/// Returns all pairs, sorted by sender, connection and offset. A connection has no pairs if only
+/// one of its ends was recorded, or if the offsets of an end do not count from the first byte of
+/// the connection (WireConnection::whole). O(n log n) in all transfers.
 std::vector<WirePair> match_transfers(const Run& run);
 
 /// Time from the start of the send to the end of the receive, each on the clock of its process. It
 /// contains the transfer, the wait for the receiver, and the offset between the two clocks.
 Nanos one_way(const Run& run, const WirePair& pair);
 
-/// Bounds for the offset between two clocks. They follow from the fact that no byte is received
-/// before it is sent. The offset to add to times of `second` to get times of `first` lies in
-/// [low, high].
+/// Bounds for the offset between two clocks: what to add to a time of `second` to get the time of
+/// `first` lies in [low, high]. The bounds follow from the fact that no byte is received before it
+/// is sent.
 struct ClockTie {
   std::uint32_t first = 0;  ///< numbers of the two processes; first < second
   std::uint32_t second = 0;

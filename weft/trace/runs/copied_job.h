@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks: builds a large job from copies of a small recorded one. Each copy is a
-// tensor-parallel group on a host of its own. The smallest all-reduces get a group of all ranks.
-// They stand for the data-parallel all-reduces that a real job of this size has.
+// For tests and benchmarks: builds a large job from copies of a small recorded job. Each copy is a
+// tensor-parallel group on a separate host. The smallest all-reduces get a group of all ranks. They
+// stand for the data-parallel all-reduces that a real job of this size has.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,8 @@ class TimeWarp {
   std::vector<Nanos> from_, to_;
 };
 
-/// A random map of times. Ends of collectives only move by the jitter, so that ranks still agree on
-/// them; the work between them is stretched or shrunk.
+/// Makes a random map of times. It moves the ends of collectives only by the jitter, so that the
+/// ranks still agree about these ends. It stretches or shrinks the work between them.
 inline TimeWarp disturb(const RankTrace& trace, const CopyOptions& options,
                         std::mt19937_64& random) {
   std::vector<Nanos> ends;
@@ -73,7 +73,7 @@ inline TimeWarp disturb(const RankTrace& trace, const CopyOptions& options,
   return warp;
 }
 
-/// Rank `trace.rank` of copy number `copy` of a recorded job of `world` ranks.
+/// Makes copy number `copy` of one rank (`trace`) of a recorded job of `world` ranks.
 inline RankTrace copy_rank(const RankTrace& trace, std::int32_t world, std::int32_t copy,
                            const CopyOptions& options) {
   RankTrace out = trace;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// File names follow no standard, so the patterns are tried from the most specific to the least:
-// ASTRA-sim's "job.3.et", the word "rank" with a number, a separate "r" with a number, and last a
-// number at the end of the name. Names with a host and a time have many numbers; they are excluded
-// before the last pattern.
+// Finds the rank in a file name. File names follow no standard, so the patterns are tried from the
+// most specific one to the least specific one: ASTRA-sim's "job.3.et", the word "rank" with a
+// number, a separate "r" with a number, and last a number at the end of the name. Names with a host
+// and a time have many numbers. Such names are excluded before the last pattern.
 #include "weft/trace/runs/file_name.h"
 
 #include <cctype>
@@ -35,7 +35,7 @@ struct RankInName {
   std::int32_t rank = -1;
 };
 
-// "rank3", "rank_3", "rank-3", "rank=3".
+// Finds a number after `word`: "rank3", "rank_3", "rank-3", "rank=3".
 RankInName after_word(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word); at != std::string_view::npos;
        at = name.find(word, at + 1)) {

@@ -8,7 +8,8 @@
 
 namespace weft::trace {
 
-/// The rank in names such as rank0, rank_3, rank-12, -r3, trace_7, job.3.et; -1 if there is none.
+/// Returns the rank in names such as rank0, rank_3, rank-12, -r3, trace_7, job.3.et; -1 if there is
+/// none.
 std::int32_t rank_from_name(std::string_view path);
 
 /// The part of the file name before the rank, without separators at its end: "resnet50-w4" for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of hosts.
+// Shortens names of hosts, so that they can be compared.
 #pragma once
 
 #include <string_view>

@@ -12,10 +12,11 @@ namespace weft::trace {
 namespace {
 
 constexpr std::string_view kEnding = ".job.json";
-/// A larger file is not read. Facts are a few hundred bytes, and one number per step of the job.
+/// A larger file is not read. A file with facts has a few hundred bytes, and one number per step of
+/// the job.
 constexpr std::uintmax_t kLargest = 16 << 20;
 
-/// "traces/r0.kineto.json.gz" -> "traces/r0.job.json".
+/// Returns the path of the file with facts: "traces/r0.kineto.json.gz" -> "traces/r0.job.json".
 std::filesystem::path facts_beside(const RankTrace& trace) {
   const std::filesystem::path file(trace.file);
   const std::string name = file.filename().string();

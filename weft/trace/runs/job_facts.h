@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the process that made a trace. `weft record` writes them into a file beside the trace
-// (see docs/formats/job.md). Some profilers record neither host nor process id, but Weft needs both
-// to find the logs of transfers that belong to a trace.
+// Reads facts about the process that made a trace. `weft record` writes them into a file beside the
+// trace (see docs/formats/job.md). Some profilers record neither host nor process id, but Weft
+// needs the two to find the logs of transfers that belong to a trace.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace weft::trace {
 
-/// Whether the name of the file is that of a file with facts ("r0.job.json").
+/// Whether `file` is named as a file with facts ("r0.job.json").
 bool is_job_facts(const std::string& file);
-/// Whether such a file exists beside the trace. If so, `weft record` made the trace.
+/// Whether a file with facts exists beside the trace. If so, `weft record` made the trace.
 bool has_job_facts(const RankTrace& trace);
 
 /// Sets host and process if the trace itself does not tell them. Facts are optional: if they are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of loading. Later steps need the results of earlier ones:
+// Loads recordings in this order, because later steps need the results of earlier steps:
 //   1. Expand inputs to files; skip facts of jobs, and the files of other processes (Share).
 //   2. Read all files in parallel. Each file is a trace, an execution trace, or a log of a probe.
 //   3. Processes that have logs but no trace become ranks made from their logs.
@@ -50,7 +50,7 @@ constexpr DiagnosticKind kUnequal{
     "ranks recorded different numbers of collectives; the window cut some off",
     "nothing needs to be done; record more steps to get more complete ones"};
 
-/// What reading one file gave: traces, an execution trace, a log, or an error.
+/// The result of reading one file: traces, an execution trace, a log, or an error.
 struct FileOutcome {
   FileTraces traces;
   std::optional<ExecutionTrace> execution;
@@ -60,8 +60,8 @@ struct FileOutcome {
   Diagnostics diagnostics;
 };
 
-// Adds up the bytes read of all files. Threads report to it; it calls the listener, one call at a
-// time.
+// Adds up the bytes read of all files. All threads report to this object. It calls the listener,
+// but never two calls at a time.
 class Progress {
  public:
   Progress(const LoadOptions& options, const std::vector<std::string>& files)
@@ -192,9 +192,11 @@ void attach_execution(std::vector<Run>& runs, const ExecutionTrace& execution,
   }
 }
 
-// Counts NCCL kernels without messages, since ranks of a pipeline send different numbers of these.
+// Counts NCCL kernels, except messages, because ranks of a pipeline send different numbers of
+// messages.
 std::int64_t count_collectives(const RankTrace& trace) {
-  // By name: whether it is the kernel of a collective. There are few names and many events.
+  // For each name: whether it is the name of a collective's kernel. There are few names and many
+  // events.
   std::map<NameId, bool> counts;
   std::int64_t total = 0;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -261,8 +263,8 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   WEFT_ASSIGN(const std::vector<std::string> all_files, expand_inputs(inputs));
   std::vector<std::string> files = files_of_share(all_files, options.share);
   const std::set<std::string> named(inputs.begin(), inputs.end());
-  // Facts of jobs are read with their traces. If there is nothing else, or a file was named, let it
-  // fail with advice instead of ignoring it.
+  // Facts of jobs are read together with their traces. But if there are no other files, or the user
+  // named such a file, keep it. Then it fails with advice instead of being ignored.
   if (std::any_of(files.begin(), files.end(), std::not_fn(is_job_facts))) {
     std::erase_if(files, [&](const std::string& file) {
       return is_job_facts(file) && !named.contains(file);

@@ -22,19 +22,20 @@ struct LoadOptions {
   /// thread, but never two at a time. Return false to cancel.
   std::function<bool(std::int64_t done, std::int64_t total)> progress;
   /// The part of the files that this process reads, if several processes read one job together.
-  /// Each of them sets judge_runs to false, because it does not see all ranks.
+  /// Each of these processes sets judge_runs to false, because it does not see all ranks.
   Share share = {};
   /// Report ranks that are missing, and ranks that recorded fewer collectives than others.
   bool judge_runs = true;
 };
 
 struct Recording {
-  std::vector<Run> runs;  ///< by time of their first event; empty only if the share has no trace
+  std::vector<Run> runs;  ///< sorted by first event; empty only if the share has no trace
 };
 
-/// Inputs are files, folders, globs, and "-" for standard input. If the caller names a file that is
-/// not a trace, load() fails. If such a file is in a folder that the caller names, it is skipped
-/// with a diagnostic, as long as another file is readable. Linear in the input, apart from sorting.
+/// `inputs` are files, folders, globs, and "-" for standard input. If the caller names a file that
+/// is not a trace, load() fails. If such a file is in a folder that the caller names, it is skipped
+/// with a diagnostic, as long as another file is readable. Takes linear time in the input, apart
+/// from sorting.
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics);
 

@@ -12,13 +12,13 @@ namespace weft::trace {
 constexpr std::size_t kHeadSize = 64u << 10;
 
 struct Format {
-  const Reader* reader = nullptr;  ///< the reader that is most certain; null if none knows it
+  const Reader* reader = nullptr;  ///< the most certain reader; null if no reader knows the format
   bool execution_trace = false;    ///< a PyTorch execution trace; ignore `reader`
   bool probe_log = false;          ///< a log of one of Weft's probes; ignore the members above
 
   bool known() const { return reader != nullptr || companion(); }
-  /// The file complements the trace of the same process. The name of the file may not tell which
-  /// process this is, but its content does.
+  /// True if the file only adds to the trace of the same process. Its content tells which process
+  /// this is, but its name may not tell.
   bool companion() const { return execution_trace || probe_log; }
 };
 

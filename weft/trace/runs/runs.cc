@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How traces are sorted into runs. Only a repeated rank proves that there are several runs, so a
-// group of traces is split only while some rank occurs twice in it (split()):
+// Sorts traces into runs. Only a repeated rank proves that there are several runs. So a group of
+// traces is split only as long as some rank occurs twice in it (split()):
 //   level 0: by folder;
 //   level 1: by the part of the file name before the rank ("resnet50-w4");
 //   level 2: by the file name without digits, if every part then holds the same ranks;
 //   level 3: drop duplicates (same rank, overlapping times), then split by time.
-// A group without repeats is still split if its folders were recorded more than an hour apart
-// (split_by_era()). Before all that, exact copies are dropped, and jobs of different world size are
-// separated. Clocks come last, because hosts need not agree on the time.
+// A group without repeated ranks is still split if its folders were recorded more than an hour
+// apart (split_by_era()). Before all these steps, exact copies are dropped, and jobs of different
+// world size are separated. Times are compared last, because the clocks of hosts may differ.
 #include "weft/trace/runs/runs.h"
 
 #include <algorithm>
@@ -42,7 +42,8 @@ constexpr DiagnosticKind kHostOrder{
 
 /// Folders whose recordings begin further apart than this hold different jobs.
 constexpr Nanos kSameJob = 3600 * kSecond;
-/// Profiles of hosts that are recorded together overlap in time, give or take this long.
+/// Profiles of hosts that are recorded together overlap in time. Gaps of up to this length are
+/// accepted.
 constexpr Nanos kSameProfile = 60 * kSecond;
 
 using Group = std::vector<RankTrace>;
@@ -73,8 +74,8 @@ bool has_repeats(const Group& group) {
                      [&](const RankTrace& t) { return !seen.insert(t.rank).second; });
 }
 
-// Numbers the traces of a folder whose rank is unknown. Each is one process; launchers start local
-// ranks in order, so the order of process ids is probably that of the ranks.
+// Numbers the traces of a folder whose rank is unknown. Each trace is one process. Launchers start
+// local ranks in order, so the order of process ids is probably the order of the ranks.
 void number_unknown_ranks(Group& group, const std::string& folder, Diagnostics& diagnostics) {
   std::set<std::int32_t> used;
   std::vector<RankTrace*> unknown;
@@ -97,8 +98,8 @@ void number_unknown_ranks(Group& group, const std::string& folder, Diagnostics& 
   }
 }
 
-// Of two recordings of one rank that overlap in time, keeps the one with more events. `same` can
-// exclude further pairs.
+// Of two recordings of one rank that overlap in time, keeps the recording with more events. Does so
+// only for pairs for which `same` returns true.
 void drop_duplicates(Group& group,
                      const std::function<bool(const RankTrace&, const RankTrace&)>& same,
                      Diagnostics& diagnostics) {
@@ -153,7 +154,8 @@ std::vector<Group> split_by(Group group, Key key) {
   return out;
 }
 
-// Whether the key differs between two recordings of the same rank; else splitting by it is useless.
+// Whether the key differs between two recordings of the same rank. If not, splitting by the key is
+// useless.
 template <class Key>
 bool parts_repeats(const Group& group, Key key) {
   std::map<std::int32_t, decltype(key(group.front()))> first;
@@ -164,9 +166,9 @@ bool parts_repeats(const Group& group, Key key) {
   return false;
 }
 
-// The last resort for repeated ranks that nothing else separates. If all ranks were recorded
-// equally often, the k-th recording of each rank belongs to run k, whatever the clocks show. Else
-// recordings that overlap in time belong together.
+// Splits repeated ranks that nothing else separates. If all ranks were recorded equally often, the
+// k-th recording of each rank belongs to run k, whatever the clocks show. Otherwise, recordings
+// that overlap in time belong together.
 std::vector<Group> split_by_time(Group group) {
   std::sort(group.begin(), group.end(), [](const RankTrace& a, const RankTrace& b) {
     return std::tuple(begin_of(a), a.rank, a.file) < std::tuple(begin_of(b), b.rank, b.file);
@@ -232,7 +234,7 @@ std::string bare_name(const RankTrace& trace) {
   return name;
 }
 
-// Whether names separate runs. They do not if every file has a name of its own.
+// Whether names separate runs. They do not if the name of every file is different.
 template <class Key>
 bool names_runs(const Group& group, Key key) {
   std::set<std::string> names;
@@ -244,8 +246,8 @@ bool names_runs(const Group& group, Key key) {
   return parts_repeats(group, key) && (ranks.size() == 1 || names.size() < group.size());
 }
 
-// Like names_runs(), and every part holds the same ranks. Then the names belong to different jobs
-// and not to copies of single files.
+// Like names_runs(), but every part must also hold the same ranks. Then the names belong to
+// different jobs and not to copies of single files.
 template <class Key>
 bool names_whole_runs(const Group& group, Key key) {
   std::map<std::string, std::set<std::int32_t>> ranks;
@@ -281,8 +283,8 @@ std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostic
   return out;
 }
 
-// For profiles that number the devices of their own host (JAX, XLA). The files of one folder that
-// overlap in time are the hosts of one job; their ranks are numbered from host to host.
+// Joins profiles that number the devices of their own host (JAX, XLA). If files in one folder
+// overlap in time, they belong to the hosts of one job. Their ranks are numbered from host to host.
 std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagnostics) {
   struct Host {
     Group ranks;
@@ -306,8 +308,8 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
       for (Span all = first->span; last != hosts.end() && all.overlaps(last->span); ++last) {
         all.end = std::max(all.end, last->span.end);
       }
-      // If all file names contain a rank ("r0.xplane.pb"), they tell the order; else the names of
-      // the hosts do.
+      // If all file names contain a rank ("r0.xplane.pb"), sort by these ranks. Otherwise, sort by
+      // the names of the hosts.
       const bool named = std::all_of(first, last, [](const Host& host) {
         return rank_from_name(host.ranks.front().file) >= 0;
       });
@@ -319,8 +321,8 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
         return std::tuple(rank(x), x.host, x.file) < std::tuple(rank(y), y.host, y.file);
       });
       if (last - first > 1 && !named) diagnostics.add(kHostOrder, folder, last - first);
-      // If each file holds one device, the number in its name is the rank itself. Then some ranks
-      // may be missing; else ranks are counted.
+      // If each file holds one device, the number in its name is the rank itself, and some ranks
+      // may be missing. Otherwise, ranks are counted.
       std::set<std::int32_t> names;
       const bool rank_each = named && std::all_of(first, last, [&](const Host& host) {
                                return host.ranks.size() == 1 &&
@@ -350,8 +352,8 @@ std::string rank_list(const MissingRanks& missing) {
   return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
 }
 
-// The most frequent beginning of the file names. Names that only contain a host and a time do not
-// describe the job, so the name of their folder counts instead.
+// Returns the most frequent beginning of the file names. A name that only contains a host and a
+// time does not describe the job. In this case the name of its folder counts instead.
 std::string label_of(const Group& group) {
   std::map<std::string, int> votes;
   std::string best;
@@ -428,7 +430,8 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
 MissingRanks missing_ranks(const Run& run) {
   MissingRanks missing;
   std::int32_t next = 0;
-  // A job of many thousand ranks may have one file only, so count gaps without walking over them.
+  // A job of many thousand ranks may have only one file. So count missing ranks without a loop over
+  // them.
   const auto gap_until = [&](std::int32_t end) {
     if (end <= next) return;
     missing.count += end - next;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out which traces belong to the same run. Folders often hold several recordings of the same
-// ranks: repeated profiles of one job, or several jobs side by side.
+// Sorts traces into runs. Folders often hold several recordings of the same ranks: repeated
+// profiles of one job, or several jobs side by side.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace weft::trace {
 using FileTraces = std::vector<RankTrace>;
 
 /// Sorts traces into runs. Runs are in order of their first event.
-///   * A file with several ranks is a run of its own.
-///   * Files whose ranks are the devices of one host are joined with those of other hosts, if they
-///     lie in the same folder and were recorded at the same time.
+///   * A file with several ranks is a separate run.
+///   * Files whose ranks are the devices of one host are joined with the files of other hosts, if the
+///     files lie in the same folder and were recorded at the same time.
 ///   * Other files are split by world size and, if a rank occurs twice, by folder, by name and by
 ///     time.
 /// Two recordings of the same rank that overlap in time are duplicates; the larger one is kept.

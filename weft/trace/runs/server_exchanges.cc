@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow cuts a graph that runs on several hosts at the edges between them, and replaces each
-// edge by a _Send and a _Recv node. A profile has an event for each. The data of an edge is on its
-// way from the moment when the sender has it and the receiver has asked for it, until the receiver
-// has it.
+// Finds the exchanges in the events for _Send and _Recv nodes. TensorFlow cuts a graph that runs on
+// several hosts at the edges between the hosts, and replaces each such edge by a _Send node and a
+// _Recv node. A profile has an event for each of these nodes. The transfer begins when the sender
+// has the data and the receiver has asked for it. The transfer ends when the receiver has the data.
 #include "weft/trace/runs/server_exchanges.h"
 
 #include <algorithm>
@@ -80,8 +80,8 @@ class Exchanges {
   std::uint32_t collective(const std::string& way, Bytes bytes) {
     CollectiveDetail detail;
     detail.name = rank_.names.intern("pushpull");
-    // The group has one member, so no other rank takes part. Pulls and pushes are groups of their
-    // own, because a network carries both directions at the same time.
+    // The group has one member, so no other rank takes part. Pulls and pushes are separate groups,
+    // because a network carries both directions at the same time.
     detail.group = rank_.names.intern(way + " of rank " + std::to_string(rank_.rank));
     detail.group_size = 1;
     if (bytes > 0) {
@@ -119,8 +119,8 @@ struct Exchange {
   Bytes bytes;
 };
 
-/// Finds the exchanges that `to` received from `from`. Adding the shifts gives times on the clock
-/// of the rank.
+/// Finds the exchanges that `to` received from `from`. Adding `from_shift` or `to_shift` to their
+/// times gives times on the clock of the rank.
 void find_exchanges(const RankTrace& from, Nanos from_shift, const RankTrace& to, Nanos to_shift,
                     const std::string& way, std::vector<Exchange>& found) {
   const auto sends = nodes_of(from, kSend);

@@ -57,8 +57,8 @@ class ServiceClocks {
   std::vector<ClockTie> ties_;
 };
 
-/// Whether most bytes that a rank sends and receives cross a network. True if no transfers were
-/// recorded.
+/// Whether most of the bytes that a rank sends and receives cross a network. True if no transfers
+/// were recorded.
 bool talks_to_other_hosts(const RankTrace& rank) {
   const auto host = [](std::string_view address) { return address.substr(0, address.rfind(':')); };
   Bytes here = 0, elsewhere = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded processes of a job that are not ranks ("services"): parameter servers, and the chief of
-// a TensorFlow job. The chief gives work to the workers, and it is the only process that counts the
-// steps. Traces of services are recognised by the file names that `weft record` gives them.
+// Handles recorded processes of a job that are not ranks ("services"): parameter servers, and the
+// chief of a TensorFlow job. The chief gives work to the workers, and it is the only process that
+// counts the steps. Traces of services are recognised by the file names that `weft record` gives
+// them.
 #pragma once
 
 #include <string_view>
@@ -12,7 +13,8 @@
 
 namespace weft::trace {
 
-/// Whether the file has such a name, for example "server0.mxnet.json" or "chief.xplane.pb".
+/// Whether the file has the name of a service, for example "server0.mxnet.json" or
+/// "chief.xplane.pb".
 bool is_service_file(std::string_view path);
 
 /// Moves each service to the first run whose files lie in the same folder. Services without such a
@@ -26,8 +28,8 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
 void join_services(Run& run, Diagnostics& diagnostics);
 
 /// The number of ranks that reach a parameter server over a network (and not on their own host). If
-/// there are several servers, this is the number for the server that is far from most ranks. If no
-/// server was recorded: the number of ranks that talk mostly to other hosts.
+/// there are several servers, returns the largest of their numbers. If no server was recorded,
+/// returns the number of ranks that talk mostly to other hosts.
 std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

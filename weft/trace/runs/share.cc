@@ -20,8 +20,8 @@ std::int32_t rank_of(const std::string& file) {
   return named_by_process ? -1 : rank_from_name(file);
 }
 
-// Whether the file is an execution trace or a log of a probe. An unreadable file is not: it goes to
-// one process only, which then reports the error.
+// Whether the file is an execution trace or a log of a probe. False for an unreadable file: it goes
+// to one process only, which then reports the error.
 bool is_companion(const std::string& file) {
   const auto source = open_file(file);
   if (!source) return false;
@@ -35,8 +35,9 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
                                         const Share& share) {
   if (!share.divided()) return sorted;
   std::vector<std::string> mine;
-  // Ranks are numbered in the order of their first file ("turn") and assigned in rotation. All
-  // processes see the same sorted list, so they agree without communication.
+  // Ranks are numbered in the order of their first file ("turn"). Turn after turn, they are
+  // assigned to the processes in rotation. All processes see the same sorted list, so they agree
+  // without communication.
   std::map<std::pair<std::string, std::int32_t>, std::int64_t> turn_of_rank;
   std::int64_t turns = 0;
   bool has_recording = false;

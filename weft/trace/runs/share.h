@@ -17,11 +17,12 @@ struct Share {
   bool divided() const { return count > 1; }
 };
 
-/// The files of `sorted` that this process reads: those of every count-th rank. Ranks are read from
-/// file names. All files of one rank in one folder go to the same process. A file without rank in
-/// its name counts as a rank of its own. Two kinds of files go to every process that has a rank:
-/// execution traces and logs of probes without rank in their names, because only the content of
-/// these tells which rank they belong to, and traces of parameter servers.
+/// Returns the files of `sorted` that this process reads: the files of every count-th rank. Ranks
+/// are read from file names. All files of one rank in one folder go to the same process. A file
+/// without a rank in its name counts as a separate rank. Two kinds of files go to every process
+/// that has a rank. The first kind are execution traces and logs of probes without a rank in their
+/// names, because only their content tells which rank they belong to. The second kind are traces of
+/// parameter servers.
 std::vector<std::string> files_of_share(const std::vector<std::string>& sorted, const Share& share);
 
 }  // namespace weft::trace
