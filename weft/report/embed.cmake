@@ -1,5 +1,5 @@
-# Writes a C++ source that contains the given files as byte arrays. Arrays of numbers are used because
-# compilers limit the length of string literals.
+# Writes a C++ source that contains the given files as byte arrays. It writes arrays of numbers,
+# because compilers limit the length of string literals.
 # Usage: cmake -D OUTPUT=x.cc -D page_html=FILE -D page_css=FILE -D page_js=FILE
 #                        -D links_page_js=FILE -D plan_page_js=FILE -P embed.cmake
 set(text "// Made by embed.cmake.\n#include \"weft/report/page/web_assets.h\"\n\nnamespace weft::report {\n")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serialises the nodes of chakra_nodes.h. A Chakra file is a stream of protobuf messages, each with
-// its length as a varint in front: first the global metadata, then one message per node. The id of
-// a node is its position in the file.
+// Serialises the nodes of chakra_nodes.h. A Chakra file is a stream of protobuf messages: first the
+// global metadata, then one message per node. Before each message stands its length as a varint.
+// The id of a node is its position in the file.
 #include "weft/report/exports/chakra.h"
 
 #include <protozero/pbf_writer.hpp>
@@ -112,7 +112,7 @@ Status write_rank(const std::string& path, const std::vector<ChakraNode>& nodes,
   return sink->close();
 }
 
-/// {"1": [ranks], "2": [ranks], ...}, in ascending order of the group's number.
+/// JSON of the form {"1": [ranks], "2": [ranks], ...}, in ascending order of the group numbers.
 std::string groups_json(const ChakraPlan& plan) {
   JsonWriter json;
   json.begin_object();
@@ -130,9 +130,9 @@ std::string groups_json(const ChakraPlan& plan) {
 }  // namespace
 
 Status write_chakra(const predict::Job& job, const std::string& prefix, Diagnostics& diagnostics) {
-  // Tags and group numbers must agree on all ranks, so they are assigned before the ranks are
-  // written in parallel. Diagnostics are merged in order of rank, so that they do not depend on the
-  // threads.
+  // All ranks must use the same tags and group numbers, so these are assigned before the ranks are
+  // written in parallel. The diagnostics of the ranks are merged in order of rank, so that their
+  // order does not depend on which thread is faster.
   const ChakraPlan plan = plan_chakra(job, diagnostics);
   const auto& ranks = job.run.ranks;
   std::vector<Status> written(ranks.size());

@@ -15,11 +15,12 @@ namespace weft::report {
 /// also writes PREFIX.groups.json with the members of these groups, in the format that ASTRA-sim
 /// uses for communicator groups.
 ///
-/// Durations are whole microseconds, rounded down; the remainder is added to the next node of the
-/// same lane, so that rounding errors do not add up. Host work between two calls and pauses of a
-/// stream become nodes of their own. What the format cannot express is counted in `diagnostics`:
+/// Durations are whole microseconds, rounded down. The remainder is added to the next node of the
+/// same lane, so that rounding errors do not add up. Host work between two calls becomes a separate
+/// node, and so does each pause of a stream. `diagnostics` counts what the format cannot express:
 /// latencies between different lanes, collectives of unknown size or kind, and messages whose other
-/// end was not recorded. Fails if a file cannot be written; files of other ranks may exist then.
+/// end was not recorded. Fails if a file cannot be written; in that case, the files of other ranks
+/// may already exist.
 Status write_chakra(const predict::Job& job, const std::string& prefix, Diagnostics& diagnostics);
 
 }  // namespace weft::report

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the ops of one rank into Chakra nodes, in the topological order of the graph:
 //   - A compute op or host op becomes one compute node.
-//   - An arrival at a collective becomes one communication node, which also stands for the
-//   transfer.
+//   - An arrival at a collective becomes one communication node. This node also stands for the
+//   transfer of the collective.
 //   - An arrival at a message becomes a send or a receive node, or one of each for an exchange.
-//   - A delay on an edge within a lane becomes a node of its own ("host work" or "pause"), because
+//   - A delay on an edge within a lane becomes a separate node ("host work" or "pause"), because
 //     Chakra's dependencies have no delay.
-// An edge from a transfer becomes an edge from this rank's communication node of that transfer.
+// An edge that starts at a transfer becomes a dependency on the communication node that stands for
+// this transfer on this rank.
 #include "weft/report/exports/chakra_nodes.h"
 
 #include <algorithm>
@@ -66,7 +67,8 @@ std::vector<std::int32_t> members_of(const predict::Job& job, const graph::Colle
 
 /// A kernel can send and receive at once, and then two matched kernels exchange data in both
 /// directions. A collective of the graph has the bytes of one direction only. This map has the
-/// bytes of the other direction. Its key is {rank, event} of the first member, then of the second.
+/// bytes of the other direction. Its key is {rank and event of the first member, rank and event of
+/// the second member}.
 std::map<std::array<std::int64_t, 4>, Bytes> exchanges(const predict::Job& job) {
   std::map<std::array<std::int64_t, 4>, Bytes> back;
   for (const trace::Match& match : job.matches) {
@@ -99,8 +101,8 @@ class RankNodes {
   };
 
   /// Finds begin_, the time at which this rank's first op starts. The first ops of a rank depend on
-  /// the op that stands for the beginning of the recording, with a delay. Without the subtraction
-  /// of begin_, every trace would start with a pause until the rank's first event.
+  /// the op that stands for the beginning of the recording, with a delay. begin_ is subtracted from
+  /// this delay; otherwise every trace would start with a pause until the rank's first event.
   void find_begin() {
     Nanos first = INT64_MAX;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -123,8 +125,8 @@ class RankNodes {
     return row->second;
   }
 
-  /// Duration in whole microseconds of the next `length` ns on the op's lane; carries the remainder
-  /// over.
+  /// Rounds a duration of `length` ns on the op's lane down to whole microseconds. The remainder is
+  /// kept and added to the next duration on this lane.
   std::int64_t micros(OpId op, Nanos length) {
     Row& row = row_of(op);
     row.rest += length;
@@ -143,9 +145,9 @@ class RankNodes {
     return nodes_.size() - 1;
   }
 
-  /// The nodes of this rank that a successor of `source` depends on. For an op of this rank these
-  /// are its own nodes, for a transfer the nodes of this rank's arrivals at it, for an op of
-  /// another rank none.
+  /// The nodes of this rank that a successor of `source` depends on. If `source` is an op of this
+  /// rank, these are the nodes of that op. If `source` is a transfer, these are the nodes of this
+  /// rank's arrivals at the transfer. If `source` is an op of another rank, there are none.
   std::vector<std::uint64_t> nodes_to_wait_for(OpId source) const {
     if (graph_.ops.kind[source] != OpKind::kTransfer) {
       return graph_.rank(source) == rank_ ? nodes_of_[source] : std::vector<std::uint64_t>();
@@ -185,7 +187,7 @@ class RankNodes {
       const bool beginning = is_beginning(source);
       Nanos delay = edge.delay - (beginning ? begin_ : 0);
       // A delay on an edge within a lane is time that the lane spends: it becomes a node. Other
-      // edges lead from lane to lane; their delay is a latency, which Chakra cannot express.
+      // edges lead from one lane to another. Their delay is a latency, which Chakra cannot express.
       if (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kCollective) {
         latencies_ += delay >= kMicrosecond ? 1 : 0;
         delay = 0;
@@ -242,7 +244,7 @@ class RankNodes {
       return;
     }
     node.comm_type = comm_type_of(collective.kind);
-    // A collective of a kind that Chakra does not have stays a compute node (diagnostic kNoKind).
+    // If Chakra does not have this kind of collective, the node stays a compute node (see kNoKind).
     if (node.comm_type >= 0) {
       node.type = NodeType::kCollective;
       node.on_host = false;
@@ -252,16 +254,17 @@ class RankNodes {
     nodes_of_[op] = {add(std::move(node))};
   }
 
-  /// Duration of the communication node of an arrival. If the arrival has no duration of its own,
-  /// the rank waits for the transfer and is busy as long as the transfer.
+  /// The duration of the node that stands for an arrival and its transfer. If the arrival itself
+  /// has duration 0, the rank waits until the transfer ends, so the result is the duration of the
+  /// transfer.
   Nanos length_of(OpId arrival) const {
     const OpId transfer = graph_.collectives[graph_.ops.collective[arrival]].transfer;
     const Nanos own = graph_.ops.duration[arrival];
     return own == 0 && transfer != kNoId ? graph_.ops.duration[transfer] : own;
   }
 
-  /// Adds a send or receive node per message, each a copy of `model`. Without messages (the other
-  /// end was not recorded) `model` itself is added, as a compute node.
+  /// Adds one send or receive node per message; each node is a copy of `model`. If there are no
+  /// messages, because the other end was not recorded, this adds `model` itself, as a compute node.
   void add_messages(OpId op, const ChakraNode& model, const std::vector<ChakraPlan::Message>& all) {
     for (const ChakraPlan::Message& message : all) {
       ChakraNode node = model;
@@ -297,8 +300,9 @@ ChakraPlan plan_chakra(const predict::Job& job, Diagnostics& diagnostics) {
   ChakraPlan plan;
   plan.messages.resize(graph.collectives.size());
   plan.group.resize(graph.collectives.size());
-  // Simulators match sends with receives by source, destination and tag. Tags count the messages
-  // from one rank to another, so that each message has a tag of its own.
+  // Simulators match sends with receives by source, destination and tag. The tag of a message is
+  // its number among the messages from the same source to the same destination, so that no two of
+  // these messages have the same tag.
   std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> tags;
   std::int64_t sizes = 0, kinds = 0, peers = 0;
   for (std::size_t c = 0; c < graph.collectives.size(); ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the Chakra export with protoc, which is independent of Weft, and a schema with Chakra's
-// field numbers.
+// Decodes the Chakra export with protoc, a tool that is independent of Weft. The schema for protoc
+// has Chakra's field numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the Chakra export with the graph it is made from, also after reading it back with Weft's
-// own reader. chakra_protoc_test.cc checks with protoc that other tools can read it.
+// Compares the Chakra export with the graph from which it is made. One test also reads the exported
+// files with Weft's own reader. chakra_protoc_test.cc checks with protoc that other tools can read
+// the files.
 #include "weft/report/exports/chakra.h"
 
 #include <gtest/gtest.h>

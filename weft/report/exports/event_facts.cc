@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches and steps need only the trace of one rank and are found in parallel. A match connects
-// several ranks, so matches are assigned afterwards in one thread.
+// Finds launches and steps first, in parallel over ranks, because they need only the trace of one
+// rank. Then one thread assigns the matches, because a match connects several ranks.
 #include "weft/report/exports/event_facts.h"
 
 #include <algorithm>
@@ -14,8 +14,9 @@ namespace {
 
 using trace::EventKind;
 
-/// Op timelines record the step of each phase. For all other events the step is the one in which
-/// the event, or the call that launched it, starts.
+/// The step of an event. A phase of an op timeline has its step in the recording. Device work
+/// belongs to the step in which the call that launched it starts. Any other event belongs to the
+/// step in which it starts.
 std::int32_t step_of(const trace::RankTrace& trace, const trace::Launches& launches,
                      std::uint32_t event) {
   const trace::Events& events = trace.events;
@@ -26,7 +27,8 @@ std::int32_t step_of(const trace::RankTrace& trace, const trace::Launches& launc
   return trace::step_at(trace, events.start[launcher == trace::kNone ? event : launcher]);
 }
 
-/// The name of a lane before duplicates are numbered. A stream is named by its number.
+/// The name of a lane, which may not be unique: lane_names() numbers duplicates. The name of a
+/// stream contains its number.
 std::string plain_name(const trace::Lane& lane, bool several_devices) {
   if (!lane.on_device) {
     return lane.name.empty() ? "thread " + std::to_string(lane.tid) : lane.name;

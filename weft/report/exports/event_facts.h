@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts about an event that the trace does not store in the event itself: its step, the collective
-// that it takes part in, and the call that launched it. Tables and tracks both use them.
+// that it takes part in, and the call that launched it. Tables and timeline tracks show these
+// facts.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ namespace weft::report {
 
 /// The facts of one rank; each column has one entry per event.
 struct EventFacts {
-  /// Number of the step that issued the event: device work belongs to the step of its launch. -1
-  /// outside of all steps.
+  /// Number of the step that issued the event; -1 outside of all steps. Device work belongs to the
+  /// step of the call that launched it.
   std::vector<std::int32_t> step;
-  /// Index into Job::matches; the first one if the event belongs to several. trace::kNone if the
-  /// event is not communication.
+  /// Index into Job::matches. If the event belongs to several matches, this is the first of them.
+  /// trace::kNone if the event is not communication.
   std::vector<std::uint32_t> match;
   trace::Launches launches;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of formats and the selection of a writer. csv writes a table; both Perfetto formats
-// write the same Tracks. Chakra is not in the list, because it makes several files per job: see
-// write_chakra().
+// Lists the export formats and calls the writer of the selected format. The csv writer writes a
+// table. The writers of the two Perfetto formats write the same Tracks. Chakra is not in the list,
+// because a Chakra export has several files per job: see write_chakra().
 #include "weft/report/exports/export.h"
 
 #include "weft/report/exports/perfetto.h"

@@ -31,8 +31,8 @@ struct ExportOptions {
 };
 
 /// Fails with kUsage if the format or the table does not exist, or if a table is chosen for a
-/// format other than csv. Needs no job, so that a command can fail before it reads a large
-/// recording.
+/// format other than csv. This check needs no job, so that a command can fail before it reads a
+/// large recording.
 Status check_options(const ExportOptions& options);
 
 /// Writes a job to a sink and does not close it. The same job always gives the same bytes. Fails

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file is a sequence of packets: interned texts, a clock snapshot, a descriptor per process,
-// track and curve, then the events of each track and curve. A span is a begin event and an end
-// event. A viewer pairs them like brackets, so the end events must come in the order in which the
-// spans nest.
+// Writes a sequence of packets: the interned texts, a clock snapshot, one descriptor for each
+// process, track and curve, then the events of each track and curve. A span is written as a begin
+// event and an end event. A viewer pairs these events like brackets, so the end event of an inner
+// span must come before the end event of the span around it.
 #include "weft/report/exports/perfetto.h"
 
 #include <protozero/pbf_writer.hpp>
@@ -19,9 +19,9 @@ using protozero::pbf_writer;
 /// In Perfetto an interned id of 0 means that there is none, so ids start at 1.
 std::uint64_t interned_id(NameId id) { return std::uint64_t{id} + 1; }
 
-/// All packets belong to one sequence, because interned ids are valid within a sequence only.
-/// Processes, tracks and curves share one number space of uuids: processes get the first ones from
-/// 1, then tracks, then curves.
+/// All packets belong to one sequence, because interned ids are valid within a sequence only. Every
+/// process, track and curve needs a unique uuid. The uuids count from 1: first all processes, then
+/// all tracks, then all curves.
 class ProtobufWriter {
  public:
   ProtobufWriter(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
@@ -41,8 +41,8 @@ class ProtobufWriter {
   static std::int32_t process_id(std::size_t process) {
     return static_cast<std::int32_t>(process) + 1;  // viewers take pid 0 for the idle process
   }
-  /// Thread ids start above all process ids: a thread with the id of its process is the main
-  /// thread.
+  /// Thread ids start above all process ids, because viewers take a thread for the main thread if
+  /// its id equals the id of its process.
   std::int32_t thread_id(std::size_t track) const {
     return process_id(tracks_.processes.size() + track);
   }
@@ -54,8 +54,8 @@ class ProtobufWriter {
     return tracks_.processes.size() + tracks_.tracks.size() + curve + 1;
   }
 
-  /// Writes one packet. The inner block ends the lifetime of the writers, which completes their
-  /// length fields, before the buffer may be flushed.
+  /// Writes one packet. The destructors of the two writers fill in the length fields of the packet.
+  /// The inner block runs these destructors before advance(), which may flush the buffer.
   template <class Fill>
   Status packet(Fill fill, std::uint32_t flags = field::kNeedsState) {
     {

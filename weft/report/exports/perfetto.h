@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tracks in Perfetto's own format: a protobuf stream of track descriptors and track events
-// that stores every name once. It is smaller than the JSON format, and its times are integers in
-// nanoseconds.
+// Writes tracks in Perfetto's own format, a protobuf stream of track descriptors and track events.
+// A file in this format is smaller than a JSON file, because it stores every name only once. Its
+// times are integers in nanoseconds.
 #pragma once
 
 #include "weft/base/sink.h"

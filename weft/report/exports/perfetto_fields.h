@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field numbers and enum values of the messages that write_perfetto() uses, from
-// perfetto_trace.proto of the Perfetto project. They are stable: new versions of the format only
-// add fields.
+// perfetto_trace.proto of the Perfetto project. These numbers never change: new versions of the
+// format only add fields.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ constexpr Tag kInternedId = 1, kInternedText = 2;
 constexpr Tag kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8,
               kChildOrdering = 11, kOrderRank = 12;
 constexpr std::int32_t kExplicitOrder = 3;  // ChildTracksOrdering
-// ProcessDescriptor, ThreadDescriptor; the sort index has the same number in both
+// ProcessDescriptor and ThreadDescriptor; the sort index has the same field number in the two
 constexpr Tag kProcessPid = 1, kProcessName = 6, kSortIndex = 3;
 constexpr Tag kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
 // CounterDescriptor

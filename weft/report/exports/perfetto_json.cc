@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes Chrome trace events by their phase: "M" names processes and threads, "X" is a span, "s",
-// "t" and "f" are start, middle and end of an arrow, "C" is a point of a curve. Events are appended
-// as text without a JSON tree, because an export can have millions of them.
+// Writes Chrome trace events. The member "ph" (phase) of an event says what the event is: "M" is
+// the name or the sort index of a process or thread, "X" is a span, "s", "t" and "f" are the start,
+// a middle point and the end of an arrow, and "C" is a point of a curve. An export can have
+// millions of events, so they are appended as text and no JSON tree is built.
 #include "weft/report/exports/perfetto_json.h"
 
 #include <charconv>
@@ -26,7 +27,8 @@ void append(std::string& out, std::int64_t number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-/// The format counts in microseconds; three decimals keep every nanosecond. `time` is not negative.
+/// Appends a time, which must not be negative. The format counts in microseconds; three decimals
+/// keep every nanosecond.
 void append_time(std::string& out, Nanos time) {
   append(out, time / 1000);
   const auto rest = static_cast<int>(time % 1000);
@@ -52,8 +54,8 @@ class ChromeWriter {
     JsonWriter head;
     head.begin_object().field("displayTimeUnit", "ns").key("otherData").begin_object();
     head.field("writer", "weft").field("label", tracks_.label);
-    // A string, because readers parse JSON numbers as doubles, which cannot hold nanoseconds since
-    // 1970.
+    // This number is written as a string, because readers parse JSON numbers as doubles. A double
+    // cannot hold the nanoseconds since 1970 exactly.
     head.field("unix_start_ns", std::to_string(tracks_.unix_start)).end_object();
     out_.buffer() += head.text();
     out_.buffer() += ",\n\"traceEvents\":[";
@@ -69,8 +71,8 @@ class ChromeWriter {
   static std::int64_t process_id(std::size_t process) {
     return static_cast<std::int64_t>(process) + 1;  // viewers take pid 0 for the idle process
   }
-  /// Thread ids start above all process ids: a thread with the id of its process is the main
-  /// thread.
+  /// Thread ids start above all process ids, because viewers take a thread for the main thread if
+  /// its id equals the id of its process.
   std::int64_t thread_id(std::size_t track) const {
     return process_id(tracks_.processes.size() + track);
   }

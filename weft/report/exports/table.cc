@@ -8,8 +8,8 @@
 namespace weft::report {
 namespace {
 
-/// Quotes a field if it contains a comma, a quote or a line end; quotes inside it are doubled (RFC
-/// 4180).
+/// Puts a field in double quotes if it contains a comma, a double quote or a line end. Double
+/// quotes inside the field are doubled (RFC 4180).
 std::string quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -20,7 +20,8 @@ std::string quoted(std::string_view text) {
   return out += '"';
 }
 
-/// A column prepared for writing: each distinct text is quoted once, not once per row.
+/// A column that is ready to be written. Its texts are already quoted, so that each distinct text
+/// is quoted once and not once per row.
 struct Fields {
   const Column* column;
   std::vector<std::string> texts;
@@ -54,8 +55,8 @@ std::int32_t TextsBuilder::code(std::string_view text) {
   std::string_view rest = text;
   while (!rest.empty() && utf8_length(rest) > 0) rest.remove_prefix(utf8_length(rest));
   if (rest.empty()) return static_cast<std::int32_t>(names_.intern(text));
-  // Copies valid characters and replaces each invalid byte, so that decoding resumes at the next
-  // byte.
+  // Copies valid characters and replaces each invalid byte by U+FFFD. After an invalid byte,
+  // decoding continues at the next byte.
   std::string valid(text.substr(0, text.size() - rest.size()));
   while (!rest.empty()) {
     const std::size_t length = utf8_length(rest);
@@ -84,7 +85,8 @@ Texts TextsBuilder::finish() {
 }
 
 Status write_csv(const Table& table, ByteSink& sink, const ExportProgress& progress) {
-  // The callback may print the progress, which takes much longer than writing a row.
+  // The callback is called only once per this number of rows: it may print the progress, which
+  // takes much longer than writing a row.
   constexpr std::size_t kRowsBetweenReports = 1u << 16;
   BufferedWriter out(sink);
   std::vector<Fields> fields;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as columns of integers and of dictionary-encoded texts. The memory layout is that of
-// Apache Arrow and NumPy, so that Python can use a table without copying it.
+// A table that consists of columns. A column has integers, or texts that are stored as indices into
+// a dictionary. The memory layout is that of Apache Arrow and NumPy, so that Python can use a table
+// without copying it.
 #pragma once
 
 #include <cstdint>
@@ -51,12 +52,12 @@ struct Table {
   std::size_t rows() const;
 };
 
-/// Builds a text column row by row. A caller that adds the same text often can look up its code
-/// once and add the code, which avoids a hash lookup per row.
+/// Builds a text column row by row. A caller that adds the same text often can get the code of the
+/// text once and then add the code. This avoids a hash lookup per row.
 class TextsBuilder {
  public:
-  /// The code of a text. Bytes that are not valid UTF-8 are replaced by U+FFFD first, so texts that
-  /// differ only in such bytes may get the same code.
+  /// The code of a text: its index in the dictionary. Bytes that are not valid UTF-8 are replaced
+  /// by U+FFFD first, so texts that differ only in such bytes may get the same code.
   std::int32_t code(std::string_view text);
   void add(std::int32_t code) { codes_.push_back(code); }
   void add(std::string_view text) { add(code(text)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each table is built column by column in memory: a vector per column, filled row by row, then
-// moved into the table with its name and description. The order of columns is that of the csv file.
+// Builds each table in memory. A table has one vector per column. The vectors are filled row by row
+// and then moved into the table, with the name and the description of the column. The csv file has
+// its columns in the same order.
 #include "weft/report/exports/tables.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ struct EventRows {
     const trace::RankTrace& trace = job.run.ranks[r];
     std::vector<std::int32_t> lanes;
     for (const std::string& text : lane_names(trace)) lanes.push_back(lane.code(text));
-    // Codes of names, filled on first use: a trace also has names that no event uses.
+    // The code of each name, or -1. A code is looked up when the first event uses the name, because
+    // a trace also has names that no event uses.
     std::vector<std::int32_t> names(trace.names.size(), -1);
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
       const trace::Events& events = trace.events;
@@ -67,8 +69,8 @@ struct EventRows {
     chunk.push_back(is_phase ? trace.phases[detail].chunk : kMissing);
   }
 
-  /// Adds the columns of communication. An event without a match gets those of an empty Match,
-  /// whose numbers are all unknown.
+  /// Appends the values that describe communication. For an event without a match these are the
+  /// values of an empty Match, in which all numbers are unknown.
   void add_match(const predict::Job& job, std::uint32_t index, std::uint32_t i,
                  const trace::RankTrace& trace) {
     const bool matched = index != trace::kNone;
@@ -82,8 +84,8 @@ struct EventRows {
   }
 };
 
-/// The step of a collective. Members may disagree, because steps end at different times on
-/// different ranks; the latest step is taken.
+/// The step of a collective. Steps end at different times on different ranks, so the members of a
+/// collective may be in different steps. The result is the latest of these steps.
 std::int32_t step_of(const trace::Match& match, const std::vector<EventFacts>& facts) {
   std::int32_t step = -1;
   for (const trace::Member& member : match.members) {
@@ -131,8 +133,8 @@ Table event_table(const predict::Job& job) {
 Table collective_table(const predict::Job& job) {
   const std::vector<EventFacts> facts = find_event_facts(job);
   const Nanos zero = first_time(job.run);
-  // One row per member. Facts of the collective are repeated in each row, so that the table can be
-  // filtered and grouped without a join.
+  // The table has one row per member of a collective. Each row repeats the facts of the collective,
+  // so that users can filter and group the table without a join.
   Integers collective, sequence, group_size, bytes, step, rank, arrival, end, late_by, skew,
       transfer;
   TextsBuilder kind, group;
@@ -191,7 +193,8 @@ Table collective_table(const predict::Job& job) {
 
 Table step_table(const predict::Job& job) {
   const predict::StepTimes times = predict::recorded_steps(job.graph);
-  // Times of the graph count from its first op, those of tables from the first event or step mark.
+  // Times of the graph count from its first op. Times of tables count from the first event or step
+  // mark. `shift` converts from the graph to the table.
   const Nanos zero = first_time(job.run);
   const Nanos shift = job.graph.origin - zero;
   Integers rank, step, duration, end, host_start, host_end;
@@ -206,7 +209,7 @@ Table step_table(const predict::Job& job) {
       step.push_back(times.steps[s]);
       duration.push_back(times.period[r][s]);
       end.push_back(times.end[r][s] + shift);
-      // Marks of the host are missing if the framework did not record its steps.
+      // The start and the end on the host are missing if the framework did not record its steps.
       host_start.push_back(kMissing);
       host_end.push_back(kMissing);
       if (found == traces.end()) continue;

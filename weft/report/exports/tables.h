@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a job: events, arrivals at collectives, and steps. All times are nanoseconds on the
-// common clock, counted from the first event of the job. docs/formats/export.md describes the
-// columns.
+// The tables that Weft can make of a job: events, arrivals at collectives, and steps. All times are
+// nanoseconds on the clock that all ranks share, counted from the first event of the job.
+// docs/formats/export.md describes the columns.
 #pragma once
 
 #include <string>

@@ -52,7 +52,8 @@ std::vector<MadeRank> two_ranks() {
     rank.trace.steps.push_back({7, 0, kMillisecond, 3 * kMillisecond});
     rank.host("aten::mm", kMillisecond, 100 * kMicrosecond);
     rank.runtime(kMillisecond + 10'000, 5'000, 42);
-    // This kernel runs after the step has ended on the host, but still belongs to the step.
+    // This kernel runs after the end of the step on the host. It still belongs to the step, because
+    // the step launched it.
     rank.kernel("gemm", 4 * kMillisecond, 500 * kMicrosecond, 42, 7);
     const Nanos late = r * 300 * kMicrosecond;
     const auto event = rank.kernel(trace::kAllReduceKernel, 6 * kMillisecond, kMillisecond - late);

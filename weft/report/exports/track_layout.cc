@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans are placed in order of start, and of two spans with the same start the longer one first:
-// then a span can only nest in spans that are placed already. For each track, a stack has the ends
-// of the open spans; a span nests on a track if it ends before the innermost open span.
+// Places the spans in order of their start. If two spans start at the same time, the longer span
+// comes first. So a span can only nest inside spans that are already placed. Each track has a stack
+// with the end times of its open spans. A span fits on a track if no span is open there, or if it
+// ends no later than the innermost open span.
 #include "weft/report/exports/track_layout.h"
 
 #include <tuple>
@@ -16,7 +17,7 @@ std::vector<std::vector<LaidSpan>> lay_out(std::vector<LaidSpan> spans) {
            std::tuple(b.start, -b.duration, !b.outer, b.id);
   });
   std::vector<std::vector<LaidSpan>> tracks;
-  std::vector<std::vector<Nanos>> open;  // by track: ends of the spans that are not over yet
+  std::vector<std::vector<Nanos>> open;  // per track: end times of the spans that are still open
   for (const LaidSpan& span : spans) {
     std::size_t t = 0;
     for (;; ++t) {

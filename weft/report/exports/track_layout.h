@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributes the spans of a lane over tracks. Viewers require that the spans of a track nest.
-// Spans of a stream can overlap without nesting; such spans go to additional tracks.
+// Distributes the spans of a lane over tracks. Viewers require that the spans of a track nest: two
+// spans do not overlap, or one contains the other. Spans of a stream can overlap without nesting;
+// such spans go to additional tracks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace weft::report {
 struct LaidSpan {
   Nanos start = 0;
   Nanos duration = 0;
-  std::uint32_t id = 0;  ///< chosen by the caller; the tie-break of the sort order
+  std::uint32_t id = 0;  ///< chosen by the caller; orders spans that are otherwise equal
   bool outer = false;    ///< encloses spans with the same start and end that are not `outer`
 
   Nanos end() const { return start + duration; }

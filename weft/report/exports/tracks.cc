@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds Tracks in this order: the critical path, the ranks, the arrows between their spans, the
-// memory curves. Arrows need the span of each event, so all ranks must be laid out before them.
+// memory curves. An arrow refers to the spans of its events, so the spans of all ranks are laid out
+// before the arrows are added.
 #include "weft/report/exports/tracks.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 
 using trace::EventKind;
 
-/// Interned keys of all arguments. Viewers show these texts.
+/// The ids of all argument keys. Viewers show the texts of these keys.
 struct Keys {
   explicit Keys(TracksBuilder& out)
       : step(out.key("step")),
@@ -50,7 +51,7 @@ class RankTracks {
         span_of_(trace_.events.size(), kNotDrawn),
         process_(out.add_process("rank " + std::to_string(trace_.rank))) {}
 
-  /// Returns the span of each event; kNotDrawn if an event has none.
+  /// Returns the index of the span of each event; kNotDrawn if an event has no span.
   std::vector<std::uint32_t> add() {
     add_steps();
     std::vector<std::vector<LaidSpan>> lanes(trace_.lanes.size());
@@ -63,7 +64,7 @@ class RankTracks {
       lanes[events.lane[i]].push_back({events.start[i], events.duration[i], i, outer});
     }
     const std::vector<std::string> names = lane_names(trace_);
-    // Two passes: host threads come before streams.
+    // The first pass adds the host threads, the second pass the streams.
     for (const bool on_device : {false, true}) {
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         if (trace_.lanes[lane].on_device != on_device) continue;
@@ -77,7 +78,8 @@ class RankTracks {
  private:
   static constexpr NameId kUnknown = 0xffffffffu;
 
-  /// Steps as the host marked them, on a track of their own above the threads.
+  /// Adds the steps, with the start and end that the host recorded, as a separate track above the
+  /// threads.
   void add_steps() {
     std::vector<LaidSpan> spans;
     for (std::uint32_t i = 0; i < trace_.steps.size(); ++i) {
@@ -144,8 +146,8 @@ class RankTracks {
   std::uint32_t process_;
 };
 
-/// Arrows from each call to the device work that it launched, and through the members of each
-/// collective.
+/// Adds an arrow from each call to the device work that it launched, and an arrow through the
+/// members of each collective.
 void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
                 const std::vector<std::vector<std::uint32_t>>& span_of, TracksBuilder& out) {
   const NameId launch = out.category("launch");
@@ -170,8 +172,8 @@ void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
   }
 }
 
-/// One curve per device and rank. The name of a curve says how memory is known, because an estimate
-/// must not look like a measurement.
+/// Adds one memory curve per device of each rank. The name of a curve says where its values come
+/// from, because an estimate must not look like a measurement.
 void add_memory(const predict::Job& job, Nanos zero, std::uint32_t first_rank, Tracks& out) {
   const auto& ranks = job.run.ranks;
   std::vector<std::vector<sim::MemoryCurve>> curves(ranks.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job in the form that timeline viewers need: processes with tracks, nested spans on each track,
-// arrows between spans, and curves. All formats for such viewers are written from Tracks.
+// Turns a job into Tracks, the form that timeline viewers need: processes with tracks, nested spans
+// on each track, arrows between spans, and curves. The writers of all timeline formats take Tracks
+// as their input.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ struct ArrowEnd {
   Role role = Role::kFirst;
 };
 
-/// A value over time, which viewers show on a track of its own.
+/// A value that changes over time. Viewers show each curve on a separate track.
 struct Curve {
   std::uint32_t process = 0;
   std::string name;
@@ -72,8 +73,8 @@ struct Tracks {
   Interner names, categories, keys, texts;
 };
 
-/// The first process shows the critical path; then follows one process per rank. O(n log n) in
-/// events.
+/// The first process of the result shows the critical path. Then follows one process per rank.
+/// Takes O(n log n) time for n events.
 Tracks make_tracks(const predict::Job& job, const diagnose::CriticalPath& path);
 
 }  // namespace weft::report

@@ -27,7 +27,7 @@ void TracksBuilder::add_span(const LaidSpan& span) {
 }
 
 void TracksBuilder::add_arrow(NameId category, std::vector<std::uint32_t> spans) {
-  // An event without a span has no place in a viewer. The arrow goes on to the next span.
+  // An event without a span is not drawn. So the arrow skips it and goes on to the next span.
   std::erase(spans, kNotDrawn);
   const auto starts_before = [&](std::uint32_t a, std::uint32_t b) {
     return tracks_.spans[a].start < tracks_.spans[b].start;
@@ -44,7 +44,8 @@ void TracksBuilder::add_arrow(NameId category, std::vector<std::uint32_t> spans)
 }
 
 Tracks TracksBuilder::finish() {
-  // Writers go through spans once and need the arrow ends of each span next to it.
+  // A writer goes through the spans once and writes the arrow ends of a span right after the span.
+  // So the arrow ends are sorted by span.
   auto& ends = tracks_.arrow_ends;
   std::sort(ends.begin(), ends.end(), [](const ArrowEnd& a, const ArrowEnd& b) {
     return std::pair{a.span, a.arrow} < std::pair{b.span, b.arrow};

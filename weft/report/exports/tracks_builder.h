@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds Tracks lane by lane. Private to the files that make tracks.
+// Builds Tracks lane by lane. Only the files that make tracks include this header.
 #pragma once
 
 #include <string>
@@ -21,9 +21,10 @@ class TracksBuilder {
   Tracks& tracks() { return tracks_; }
   std::uint32_t add_process(std::string name);
 
-  /// Adds the spans of a lane, on as many tracks as they need. Times are on the clock of the
-  /// traces. For each span, `describe(id)` is called right after it is added; it sets the name and
-  /// the category with span() and adds arguments with number() and text().
+  /// Adds the spans of a lane, on the tracks that lay_out() chooses. Times are on the clock of the
+  /// traces. After each span is added, this function calls `describe(id)` with the id of the span.
+  /// `describe` sets the name and the category with span() and adds arguments with number() and
+  /// text().
   template <class Describe>
   void add_lane(std::uint32_t process, bool is_thread, const std::string& name,
                 std::vector<LaidSpan> spans, Describe describe) {
@@ -50,7 +51,7 @@ class TracksBuilder {
 
   /// Adds an arrow through `spans`, which must be in order of time. Entries that are kNotDrawn are
   /// skipped. Viewers follow arrows forward in time only, so an arrow that would go back in time is
-  /// left out, and so is an arrow with fewer than two spans.
+  /// not added. An arrow with fewer than two spans is not added either.
   void add_arrow(NameId category, std::vector<std::uint32_t> spans);
 
   Tracks finish();

@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kCriticalPath = "critical path";
 
-/// Maps (transfer, rank) to the arrival of that rank. The path contains transfers, which have no
-/// event; arrows lead to the event of the arrival instead.
+/// Maps (transfer, rank) to the arrival of that rank. The critical path contains transfers, but a
+/// transfer has no event. So an arrow leads to the event of the arrival instead.
 using Arrivals = std::map<std::pair<graph::OpId, std::int32_t>, graph::OpId>;
 
 Arrivals arrivals_of(const graph::Graph& graph) {
@@ -58,7 +58,7 @@ void add_path_arrows(const predict::Job& job, const diagnose::CriticalPath& path
   for (std::size_t r = 0; r < job.run.ranks.size(); ++r) index_of_rank[job.run.ranks[r].rank] = r;
   const NameId category = out.category("critical_path");
   std::uint32_t last = kNotDrawn;
-  // Gaps and inferred ops have no event. The arrow goes on to the next event.
+  // Gaps and inferred ops have no event. The arrow skips them and goes on to the next event.
   for (const diagnose::PathPiece& piece : path.pieces) {
     if (piece.is_gap) continue;
     const auto arrival = arrivals.find({piece.op, piece.rank});

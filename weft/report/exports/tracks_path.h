@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the critical path to Tracks: as a process of its own, and as arrows through the events on
-// it. Private to make_tracks().
+// Adds the critical path to Tracks: as a separate process, and as arrows through the events on the
+// path. Only make_tracks() uses this header.
 #pragma once
 
 #include <cstdint>

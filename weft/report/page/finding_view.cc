@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding carries the edit of the graph that would remove it (Finding::removal): shorter ops,
-// shorter delays and removed edges. find_view() takes the op with the largest reduction, maps it to
-// an op that has a recorded span, and adds room on both sides.
+// Chooses the part of the timeline that shows a finding. Finding::removal is the edit of the graph
+// that would remove the finding: shorter ops, shorter delays and removed edges. find_view() takes
+// the op with the largest reduction. If this op has no recorded span, it takes the corresponding op
+// that has one. Then it adds room before and after the op.
 #include "weft/report/page/finding_view.h"
 
 #include <algorithm>
@@ -17,15 +18,15 @@ using graph::OpId;
 /// and the reader would not see what surrounds it.
 constexpr Nanos kLeastShare = 16;
 
-/// The op at which an edge ends. Edges are stored by destination, so a binary search finds it.
+/// The op at which an edge ends. Edges are sorted by destination, so a binary search finds this op.
 OpId destination(const Graph& graph, graph::EdgeId edge) {
   const auto next = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), edge);
   return static_cast<OpId>(next - graph.first_edge.begin() - 1);
 }
 
-/// The op to show on `rank` (on any rank if rank < 0) for `op`. A transfer belongs to no rank and
-/// has no span; the arrival of the rank at the same collective is shown instead. kNoId if `op` runs
-/// on another rank.
+/// The op that the page shows for `op`. If `rank` is not negative, it must run on that rank. A
+/// transfer belongs to no rank and has no span; for a transfer, the result is the arrival of the
+/// rank at the same collective. kNoId if `op` runs on another rank.
 OpId on_rank(const Graph& graph, OpId op, std::int32_t rank) {
   if (graph.rank(op) >= 0) return rank < 0 || graph.rank(op) == rank ? op : kNoId;
   const std::uint32_t c = graph.ops.collective[op];
@@ -57,8 +58,8 @@ OpId worst_op(const Graph& graph, const diagnose::Finding& finding) {
   return worst;
 }
 
-/// From the first recorded start to the last recorded end in the step, on one rank or, if `rank` is
-/// negative, on all.
+/// The time from the first recorded start to the last recorded end in the step. If `rank` is
+/// negative, ops of all ranks count, else only ops of this rank.
 FindingView whole_step(const Graph& graph, std::int64_t step, std::int32_t rank) {
   FindingView view;
   for (OpId op = 0; op < graph.size(); ++op) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the timeline that shows a finding: the op that loses most time because of it, and its
-// surroundings. The page zooms there when the reader follows the link of the finding.
+// Finds the part of the timeline that shows a finding: the op that loses most time because of the
+// finding, and some time before and after this op. The page zooms there when the reader follows the
+// link of the finding.
 #pragma once
 
 #include "weft/diagnose/findings.h"
@@ -16,9 +17,9 @@ struct FindingView {
 
 /// Finds the op whose time shrinks most if the finding is removed from the job. If the delay before
 /// an op shrinks most, the result is that op. If the finding has a rank and a step, only ops of
-/// this rank and step are considered. The view has some room on both sides of the op. If there is
-/// no such op, the view is the whole step of the finding. The time is linear in the ops of the
-/// graph.
+/// this rank and step are considered. The view has some room before and after the op. If there is
+/// no such op, the view is the whole step of the finding. Takes time linear in the number of ops of
+/// the graph.
 FindingView find_view(const predict::Job& job, const diagnose::Finding& finding);
 
 }  // namespace weft::report

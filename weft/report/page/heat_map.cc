@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows are chosen first. Then one pass over all collectives updates, per column, the worst skew
-// and the largest lateness of each rank that has a row.
+// Builds the heat map in two steps. First it chooses the ranks that get a row. Then one pass over
+// all collectives updates, in each column, the collective with the largest skew, and the largest
+// lateness of each rank that has a row.
 #include "weft/report/page/heat_map.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace weft::report {
 namespace {
 
-/// The `most` ranks that keep others waiting longest in total, in ascending order of rank.
+/// The `most` ranks that make other ranks wait longest in total, in ascending order of rank.
 std::vector<std::int32_t> ranks_to_show(const std::vector<diagnose::CollectiveSkew>& skews,
                                         std::size_t most) {
   std::vector<diagnose::Lateness> all = diagnose::lateness_by_rank(skews);
@@ -32,8 +33,8 @@ HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
   }
   for (std::size_t i = 0; i < skews.size(); ++i) {
     const diagnose::CollectiveSkew& skew = skews[i];
-    // Spreads the collectives evenly over the columns and keeps their order. With at most
-    // limits.columns collectives, every collective gets a column of its own.
+    // Spreads the collectives evenly over the columns and keeps their order. If there are at most
+    // limits.columns collectives, each has a separate column.
     const std::size_t c = i * map.columns.size() / skews.size();
     HeatColumn& column = map.columns[c];
     if (column.count++ == 0 || skew.skew() > skews[column.worst].skew()) column.worst = i;
@@ -41,7 +42,7 @@ HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
       const auto row =
           std::lower_bound(map.rows.begin(), map.rows.end(), skew.ranks[m],
                            [](const HeatRow& each, std::int32_t rank) { return each.rank < rank; });
-      // The rank has no row, because others cause more waiting.
+      // The rank has no row, because other ranks cause more waiting.
       if (row == map.rows.end() || row->rank != skew.ranks[m]) continue;
       row->late_by[c] = std::max(row->late_by[c], skew.late_by[m]);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heat map of ranks and collectives: how late each rank arrives at each collective. Its size is
-// limited, so that a page stays small for any job: neighbouring collectives share a column, which
-// shows the worst of them, and only the ranks that cause most waiting get a row.
+// The heat map of ranks and collectives shows how late each rank arrives at each collective. Its
+// size is limited, so that a page stays small for any job. Neighbouring collectives share a column,
+// which describes the collective with the largest skew (the time from the first arrival to the
+// last). Only the ranks that cause most waiting get a row.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct HeatColumn {
 
 struct HeatRow {
   std::int32_t rank = -1;
-  /// Per column, the largest lateness of the rank; -1 if it takes part in no collective of the
-  /// column.
+  /// For each column, the largest lateness of the rank; -1 if the rank takes part in no collective
+  /// of the column.
   std::vector<Nanos> late_by;
 };
 
@@ -33,7 +34,8 @@ struct HeatMapLimits {
   std::size_t rows = 48;
 };
 
-/// `skews` must be in order of time. O(m log r) for m members of all collectives and r rows.
+/// `skews` must be in order of time. Takes O(m log r) time, where m is the number of members of all
+/// collectives together and r is the number of rows.
 HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
                       const HeatMapLimits& limits = {});
 

@@ -8,7 +8,7 @@ namespace {
 
 using diagnose::CollectiveSkew;
 
-/// The lateness of ranks 0, 1 ...; -1 if a rank takes no part.
+/// Makes a collective from the lateness of ranks 0, 1 ...; -1 means that the rank takes no part.
 CollectiveSkew skew(std::vector<Nanos> late_by) {
   CollectiveSkew made;
   for (std::size_t r = 0; r < late_by.size(); ++r) {

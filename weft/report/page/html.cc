@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.html is a skeleton with markers such as {{title}}. render_page() copies the skeleton and
-// replaces each marker. Every value that can contain text of a trace is escaped for the place where
-// it goes, because names in traces are untrusted: they could close a script element.
+// replaces each marker. Names in traces are untrusted: a name could contain the end tag of a script
+// element. So every value that can contain text of a trace is escaped, according to the place where
+// it is inserted.
 #include "weft/report/page/html.h"
 
 #include <string_view>
@@ -12,9 +13,9 @@
 namespace weft::report {
 namespace {
 
-/// Makes JSON safe inside a script element. The browser reacts only to "</script" and "<!--" there,
-/// so it is enough to escape '<'. In JSON '<' occurs only in strings, where the escape \u003c is
-/// allowed.
+/// Makes JSON safe inside a script element. Inside a script element, a browser reacts only to
+/// "</script" and "<!--", so it is enough to escape '<'. In JSON '<' occurs only in strings, where
+/// the escape \u003c is allowed.
 std::string escape_json(std::string_view json) {
   std::string escaped;
   for (const char c : json) {

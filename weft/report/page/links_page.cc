@@ -27,7 +27,7 @@ void write_rows(JsonWriter& json, const std::vector<cost::LinkRow>& rows) {
 }
 
 void write_table(JsonWriter& json, const cost::LinkTable& table) {
-  // A table need not have a list of hosts; the name is empty then.
+  // A table may lack the list of hosts. In this case, the host name is empty.
   const auto host = [&](std::int32_t rank) {
     const auto index = static_cast<std::size_t>(rank);
     return index < table.hosts.size() ? table.hosts[index] : std::string();
@@ -52,8 +52,8 @@ void write_command(JsonWriter& json, const std::string& command, const char* wha
 
 }  // namespace
 
-// Tables of several files may come from different machines. The page shows facts of the first table
-// only; each curve has the name of its collective and its number of ranks.
+// The tables may come from different machines, but the page shows the facts of the first table
+// only. Each curve has a label with its collective and its number of ranks.
 
 std::vector<std::string> link_facts(const cost::LinkTable& table) {
   std::vector<std::string> facts{table.network};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of link tables: curves of time and bandwidth by message size, and a table of rank pairs.
+// Makes the page of link tables. It shows curves of time and bandwidth over the message size, and a
+// table of rank pairs.
 #pragma once
 
 #include <string>
@@ -15,8 +16,9 @@ namespace weft::report {
 std::string make_links_page(const std::vector<cost::LinkTable>& tables,
                             const std::vector<std::string>& files, const std::string& version);
 
-/// Where a table comes from: network, ranks and hosts, backend, library, device, date; one string
-/// per fact, unknown facts left out. `weft info` prints the same list.
+/// Says where a table comes from: network, number of ranks and hosts, backend, library, device and
+/// date. The result has one string per fact. Unknown facts are left out. `weft info` prints the
+/// same list.
 std::vector<std::string> link_facts(const cost::LinkTable& table);
 
 }  // namespace weft::report

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full curve has one point per allocation, so a job can have millions of points. Each rank's
-// curves are thinned in parallel as soon as they are made, before the devices with the highest
-// peaks are chosen. So full curves are in memory only for the ranks that are being thinned.
+// A full curve has one point per allocation, so a job can have millions of points. Ranks are
+// processed in parallel, and the curves of a rank are thinned as soon as they are made. The devices
+// with the highest peaks are chosen afterwards. So only the ranks that are being processed have
+// full curves in memory.
 #include "weft/report/page/memory_curves.h"
 
 #include <algorithm>
@@ -17,15 +18,15 @@ sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most) {
   const Nanos begin = points.front().time;
   const Nanos interval = (points.back().time - begin) / static_cast<Nanos>(most) + 1;
   for (std::size_t i = 1; i < points.size();) {
-    // Intervals are aligned to `begin`; those without a point are skipped.
+    // Intervals are aligned to `begin`; intervals without a point are skipped.
     const Nanos until = begin + ((points[i].time - begin) / interval + 1) * interval;
     std::size_t highest = i, next = i;
     for (; next < points.size() && points[next].time < until; ++next) {
       if (points[next].allocated > points[highest].allocated) highest = next;
     }
     thin.points.push_back(points[highest]);
-    // A point holds until the next one. The last value of the interval is kept too, otherwise the
-    // curve would stay at the highest value until the next interval.
+    // A curve keeps the value of a point until the next point. So the last point of the interval is
+    // kept too; otherwise the curve would stay at the highest value until the next interval.
     if (next - 1 != highest) thin.points.push_back(points[next - 1]);
     i = next;
   }

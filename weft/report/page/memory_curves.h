@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory curves for a page: only the devices with the highest peaks, and only as many points per
-// curve as a reader can see.
+// Makes the memory curves of a page. Only the devices with the highest peaks get a curve, and a
+// curve has only as many points as a reader can see.
 #pragma once
 
 #include <cstdint>
