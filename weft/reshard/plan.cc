@@ -35,8 +35,8 @@ const Layout& Plan::last(const Problem& problem) const {
 
 namespace {
 
-/// Whether each device that receives anything gives up its whole part for a whole part of equal
-/// size: an all-permute. Only then has the round this name without factors to recognise it by.
+/// Whether each device that receives anything gives up its whole part and receives a whole part of
+/// the same size. Then the round is an all-permute, also if the problem has no factors.
 bool swaps_parts(const Problem& problem, const Traffic& round) {
   const Layout &from = problem.source, &to = problem.target;
   if (round.peers_max != 1 || from.partial() || !from.further.empty() || !to.further.empty()) {

@@ -18,7 +18,8 @@ namespace weft::reshard {
 
 enum class Op {
   kDynamicSlice,   ///< every device drops a part of what it holds; nothing moves
-  kAllGather,      ///< some axes no longer cut a dimension; devices along them then hold copies
+  /// Some axes no longer cut a dimension; devices along these axes then hold copies.
+  kAllGather,
   kAllToAll,       ///< some axes cut another dimension than before
   kAllPermute,     ///< every device receives the whole part of one other device
   kReduceScatter,  ///< summands are added; each device keeps a part of the sum
@@ -40,7 +41,8 @@ struct Step {
 
 struct Plan {
   std::vector<Step> steps;
-  std::int64_t peak = 0;  ///< most elements on any device in any layout, also source and target
+  /// Most elements on any device in any layout, including source and target.
+  std::int64_t peak = 0;
   Picos time = 0;         ///< predicted by the price of each step, in picoseconds
 
   /// The layout after the last step. If there are no steps, this is the source. If the target is
@@ -49,9 +51,9 @@ struct Plan {
   const Layout& last(const Problem& problem) const;
 };
 
-/// The direct plan has one exchange, and every device receives the least that any plan allows. It
-/// has no steps if source and target are the same. The target must not be partial, because only a
-/// search chooses the summands of a partial target.
+/// The direct plan has one exchange, in which each device receives only what it lacks. No plan can
+/// do with less. The plan has no steps if source and target are the same. The target must not be
+/// partial, because only a search chooses the summands of a partial target.
 Plan direct_plan(const Problem& problem, const Link& link, OverlapCache& overlaps);
 /// The same, for a caller that has computed factor(problem) already.
 Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing visits all plans and writes their fields. Reading trusts nothing, because files may come
-// from anywhere. For each array it reads
-//   1. shape and devices, against which all other fields are checked,
-//   2. the layouts, which are refused if a replay would take too much memory or time,
-//   3. element types and reduction, which depend on source and target,
-//   4. the steps, each of which must be a possible exchange.
-// Then it replays the plan by box algebra.
+// Writes plans as JSON and reads them back. The reader trusts nothing, because a plan file may come
+// from anywhere. It reads each array in these steps:
+//   1. It reads shape and devices. All other fields are checked against them.
+//   2. It reads the layouts. It refuses layouts that would take too much memory or time to replay.
+//   3. It reads element types and reduction, which depend on source and target.
+//   4. It reads the steps, and checks that each step is a possible exchange.
+//   5. It replays the plan by box algebra.
 #include "weft/reshard/plan_file.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace weft::reshard {
 namespace {
 
 constexpr int kVersion = 1;
-/// The most cells that a replay may visit. A cell counts once for each part that contains it, in
-/// every layout of the plan.
+/// The most cells that a replay may visit, see check/cells.h. A cell counts once for each part that
+/// contains it, in every layout of the plan.
 constexpr std::int64_t kMostCells = std::int64_t{1} << 27;
-/// Most combinations of slots over all dimensions of one layout.
+/// The most combinations of slots (one slot per dimension) in one layout.
 constexpr std::int64_t kMostPlanPieces = std::int64_t{1} << 24;
 
 template <class T>
@@ -38,8 +38,8 @@ void write_link(JsonWriter& json, const Link& link) {
   json.field("bandwidth", link.bandwidth).field("node_bandwidth", link.node_bandwidth).end_object();
 }
 
-/// Steps refer to layouts by number: 0 is the source, 1 the target, and intermediate layouts follow
-/// as they first appear. Equal layouts share one number.
+/// Steps refer to layouts by number. The source is 0, and the target is 1. Intermediate layouts
+/// follow in the order in which they first appear. Equal layouts share one number.
 void write_array(JsonWriter& json, const PlannedArray& array) {
   const Problem& problem = array.problem;
   json.begin_object().field("id", problem.id).field("itemsize", problem.item_size);
@@ -95,7 +95,7 @@ Result<Link> parse_link(const JsonValue& value) {
   WEFT_ASSIGN(link.message, whole_field(*found, "message_ps", 0));
   WEFT_ASSIGN(link.bandwidth, whole_field(*found, "bandwidth", 1));
   WEFT_ASSIGN(link.node_bandwidth, whole_field(*found, "node_bandwidth", 0));
-  // Prices are summed in 64 bits; a limit on each keeps the sum from overflowing.
+  // Prices are added up in 64 bits. These limits keep the sum from overflowing.
   constexpr Picos kLongest = 1'000'000'000'000'000;
   if (link.step > kLongest || link.message > kLongest)
     return bad_input("'step_ps' and 'message_ps' must be at most 1000 s");
@@ -140,10 +140,10 @@ Result<Op> parse_op(const std::string& name) {
   return bad_input("this version of Weft does not know the step '" + name + "'");
 }
 
-/// An Error if replaying the plan would need too much memory or time. A small file may describe an
-/// array of many tiny pieces, so the work is estimated before anything is allocated for it: each
-/// dimension is divided at the edges of all strips of all layouts, and the cells of every part are
-/// counted as products over dimensions.
+/// Returns an Error if replaying the plan would need too much memory or time. A small file may
+/// describe an array of many tiny pieces. So the work is estimated before memory is allocated for
+/// it. The edges of all strips of all layouts divide each dimension into intervals. The number of
+/// cells in a part is the product, over dimensions, of the number of intervals in the part.
 Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
   std::vector<std::vector<std::int64_t>> edges(shape.size());
   for (const LayoutPtr& layout : layouts) {
@@ -158,7 +158,7 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
         return bad_input("the layout has too many pieces to be checked");
       combinations *= std::max<std::int64_t>(1, slots);
     }
-    // check_source() compares the parts of a layout that is not a grid pair by pair.
+    // If a layout is not a grid, check_source() compares every pair of its parts.
     if (!layout->grid && layout->parts() > 1 << 15) {
       return bad_input("a layout that is not a grid has too many parts to be checked");
     }
@@ -169,7 +169,7 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
   }
   std::int64_t cells = 0;
   for (const LayoutPtr& layout : layouts) {
-    // The replay keeps a set of summands per cell, as bits in words of 64.
+    // The replay keeps a set of summands per cell. The set is stored as bits in 64-bit words.
     const auto words = static_cast<std::int64_t>(layout->group_of_summand.size() / 64 + 1);
     for (Part part = 0; part < layout->parts(); ++part) {
       std::int64_t of_part = words;
@@ -190,8 +190,9 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
   return {};
 }
 
-/// Traffic summed over the rounds of a step. The device that receives most in total may not be the
-/// one that receives most in any single round, so received elements are summed per device first.
+/// The traffic of a step, summed over its rounds. The device that receives most in total may not be
+/// the device that receives most in any single round. So received elements are added up per device
+/// first.
 Traffic traffic_through(const Layout& from, const std::vector<LayoutPtr>& layouts,
                         OverlapCache& overlaps) {
   Traffic sum;

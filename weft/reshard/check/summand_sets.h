@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each device (or team), the set of groups of summands that it has of one cell. Most of these
-// sets are one group, all groups, or neighbouring groups. Such a set is stored as a run of numbers.
-// Any other set is stored as bits until it contains all groups.
+// Stores which groups of summands of a cell each device (or team) has, as a set of group numbers.
+// Most of these sets are one group, all groups, or neighbouring groups. Such a set is stored as a
+// run of numbers. Any other set is stored as bits until it contains all groups.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class SummandSets {
 
   void replace(std::size_t holder, const Snapshot& by) { replace(holder, by, bits_of(by)); }
 
-  /// Adds a set to that of a holder. Returns false if they have a group in common.
+  /// Adds a set to the set of a holder. Returns false if the two sets have a group in common.
   bool add(std::size_t holder, const Snapshot& more) { return add(holder, more, bits_of(more)); }
   bool add(std::size_t holder, SummandSets& others, std::size_t whose) {
     const Set& set = others.of(whose);
@@ -58,7 +58,7 @@ class SummandSets {
 
  private:
   struct Set {
-    std::size_t cell = ~std::size_t{0};  ///< the cell that it belongs to
+    std::size_t cell = ~std::size_t{0};  ///< the cell that the set belongs to
     std::uint32_t low = 0, count = 0;
     bool run = true;
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One parser per kind of case (mesh, boxes, block_cyclic, ragged); each turns `src` and `dst` into
-// two layouts on one list of devices. parse_problem() does what all kinds share: shape, element
-// types, and the check that the source holds every element. Files may come from anywhere, so every
-// number is checked before memory is allocated for it.
+// Reads case files. Each kind of case (mesh, boxes, block_cyclic, ragged) has a parser, which turns
+// `src` and `dst` into two layouts on one list of devices. parse_problem() does the work that all
+// kinds need: it reads shape and element types, and checks that the source holds every element.
+// Files may come from anywhere, so every number is checked before memory is allocated for it.
 #include "weft/reshard/layout/cases.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 namespace weft::reshard {
 namespace {
 
-/// Most pieces into which the block edges of the two ends may divide a block-cyclic array: more
-/// would take too long to replay.
+/// The most pieces into which the block edges of the two ends may divide a block-cyclic array. A
+/// replay of more pieces would take too long.
 constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
-/// The member of an object, or null if it is missing: then the caller's own check of the kind fails
-/// and names the field.
+/// Returns a member of an object, or a JSON null if the member is missing. Callers check the kind
+/// of the value. So for a missing member they return an Error that names the field.
 const JsonValue& member(const JsonValue& value, std::string_view name) {
   static const JsonValue kNothing;
   const JsonValue* found = value.find(name);
@@ -38,8 +38,8 @@ Result<T> inside(std::string_view field, Result<T> value) {
   return fail(value.error().code, std::string(field) + ": " + value.error().message);
 }
 
-/// The value as messages quote it.
-std::string quoted(const JsonValue& value) {  // null and bool are never what a field needs
+/// The value as error messages show it.
+std::string quoted(const JsonValue& value) {  // no field needs a null or a boolean
   switch (value.kind) {
     case JsonKind::kString:
       return "'" + value.text + "'";
@@ -56,7 +56,7 @@ std::string quoted(const JsonValue& value) {  // null and bool are never what a 
 
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
   if (!value.is_array()) return bad_input(std::string("'") + what + "' must be a list of numbers");
-  constexpr double kBeyond = 9223372036854775808.0;  // 2^63, which 64-bit integers do not reach
+  constexpr double kBeyond = 9223372036854775808.0;  // 2^63: too large for 64-bit integers
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
     const auto number = item.as_whole();
@@ -70,7 +70,7 @@ Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* w
   return numbers;
 }
 
-/// [low, high) of one dimension.
+/// Reads an interval [low, high) of one dimension.
 Result<Interval> parse_interval(const JsonValue& value, const char* what) {
   WEFT_ASSIGN(const auto bounds, integers(value, what));
   if (bounds.size() != 2 || bounds[0] > bounds[1]) {
@@ -115,8 +115,8 @@ Result<std::string> parse_reduction(const JsonValue& value) {
                    " instead of one of sum, prod, min, max, avg");
 }
 
-/// A layout over a mesh. Sets `reduction` to the reduction of its summands; leaves it empty if the
-/// layout has none.
+/// Reads a sharding over a mesh. Sets `reduction` to the reduction of its summands. Leaves
+/// `reduction` empty if there are no summands.
 Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) {
   Sharding sharding;
   WEFT_ASSIGN(sharding.mesh, inside("mesh", parse_mesh(member(value, "mesh"))));
@@ -152,7 +152,7 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   return sharding;
 }
 
-/// The reduction of source and target, which must be the same if both have one.
+/// The reduction of the problem. If both source and target have a reduction, it must be the same.
 Result<std::string> common_reduction(const std::string& from, const std::string& to) {
   if (!from.empty() && !to.empty() && from != to) {
     return fail(ErrorCode::kInfeasible,
@@ -175,7 +175,7 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   return problem;
 }
 
-/// One box per device, in the order of devices. A device with an empty box holds nothing.
+/// Reads one box per device, in the order of devices. A device with an empty box holds nothing.
 Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
   if (!value.is_array()) return bad_input("'boxes' must be a list");
   std::vector<std::vector<Box>> boxes;
@@ -199,7 +199,8 @@ Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const 
   return boxes;
 }
 
-/// Largest side of a block-cyclic grid: 1024 x 1024 devices are as many as a mesh may have.
+/// The largest side of a block-cyclic grid. A grid of 1024 x 1024 has as many devices as a mesh may
+/// have.
 constexpr std::int64_t kMostOfGrid = 1024;
 
 Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shape) {
@@ -249,7 +250,7 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
   if (devices == 0) return bad_input("'src' and 'dst' have no boxes");
-  // Devices that one end does not list hold nothing there.
+  // A device that an end does not list holds nothing at that end.
   from.resize(devices);
   to.resize(devices);
   Problem problem;
@@ -260,10 +261,10 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   return problem;
 }
 
-/// Refuses tiny blocks before anything is built of them: blocks of one element would divide an
-/// array into as many pieces as it has elements. Edges of the two ends coincide at every multiple
-/// of the least common multiple of their block sizes, so such an edge must not count twice. The
-/// count is an estimate in doubles, which cannot overflow.
+/// Refuses blocks that are too small, before memory is allocated for them. For example, blocks of
+/// one element would divide an array into as many pieces as it has elements. The blocks of the two
+/// ends share an edge at every multiple of the least common multiple of their sizes. Such an edge
+/// must count only once. The count is an estimate in doubles, which cannot overflow.
 Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCyclic& to) {
   double pieces = 1;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -294,7 +295,8 @@ Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& sha
   return problem;
 }
 
-/// One end of a ragged case: ranges of the flattened array by rank, or a layout over a mesh.
+/// One end of a ragged case: either one range of the flattened array per device, or a sharding over
+/// a mesh.
 struct RaggedEnd {
   std::vector<std::vector<Box>> boxes;
   std::optional<Sharding> type;
@@ -313,7 +315,7 @@ Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
     if (!end.type->partial.empty()) return bad_input("a ragged case must not have 'partial'");
     return end;
   }
-  // A range of the flattened array becomes a few boxes of the array.
+  // Convert each range of the flattened array into a few boxes of the array.
   Box whole;
   for (const std::int64_t size : shape) whole.push_back({0, size});
   const JsonValue& ranges = member(value, "ranges");
@@ -339,7 +341,8 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   if (!rule && (from.type || to.type)) {
     return bad_input("'split_rule' must be one of ceil_flat, ceil_nested, balanced");
   }
-  // The device list is the union of the two ends; a mesh may name devices by any numbers.
+  // The devices of the problem are the union of the devices of the two ends. A mesh may use any
+  // device numbers, so they need not be consecutive.
   Problem problem;
   problem.shape = shape;
   for (const RaggedEnd* end : {&from, &to}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Case files, which contain redistribution problems: {"cases": [...]}. Each case has an id, a kind
-// (mesh, boxes, block_cyclic or ragged), dtype, shape, src and dst. See docs/formats/reshard.md.
+// Reads case files, which contain redistribution problems: {"cases": [...]}. Each case has an id, a
+// kind (mesh, boxes, block_cyclic or ragged), dtype, shape, src and dst. See
+// docs/formats/reshard.md.
 #pragma once
 
 #include <string>

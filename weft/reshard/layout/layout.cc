@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds layouts from boxes, ranges and block-cyclic distributions, and checks whether a layout can
-// be a source. Cuts are built from the piece of every part and shared between layouts afterwards;
-// they are never changed, so that caches can use their addresses as keys.
+// be a source. A cut is built from the piece of every part, and may then be shared between layouts.
+// Cuts are never changed, so that caches can use their addresses as keys.
 #include "weft/reshard/layout/layout.h"
 
 #include <map>
@@ -11,7 +11,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Any total order of strips, for the map in make_cut().
+/// Orders strips, so that they can be keys of the map in make_cut(). Which order it is does not
+/// matter.
 struct ByBounds {
   bool operator()(const Strips& a, const Strips& b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
@@ -21,7 +22,7 @@ struct ByBounds {
   }
 };
 
-/// Whether two parts have common elements: they must share some in every dimension.
+/// Whether two parts have common elements. They do if their pieces overlap in every dimension.
 bool overlap(const Layout& layout, Part a, Part b) {
   return std::all_of(layout.cuts.begin(), layout.cuts.end(), [&](const auto& cut) {
     return common_length(cut->piece(a), cut->piece(b)) > 0;
@@ -43,8 +44,9 @@ void measure(Cut& cut) {
   }
   cut.single = std::all_of(cut.slots.begin(), cut.slots.end(),
                            [](const Strips& slot) { return slot.size() <= 1; });
-  // A tile is valid if all slots start at multiples of it; disjoint slots then end before the next
-  // multiple. The last slot may be shorter, as in chunks of ceil(n / count).
+  // The tile is the length of the longest slot. It is valid if every slot starts at a multiple of
+  // this length, because no slot then reaches beyond the next multiple. The last slot may be
+  // shorter, as in chunks of ceil(n / count).
   cut.tile = cut.single && !cut.lengths.empty() ? *most : 0;
   for (const Strips& slot : cut.slots) {
     if (cut.tile > 0 && !slot.empty() && slot.front().low % cut.tile != 0) cut.tile = 0;
@@ -77,7 +79,8 @@ std::vector<Strips> Layout::region(Part part) const {
 }
 
 std::int64_t Layout::largest() const {
-  // With one part per device, sizes are products over dimensions, computed for all parts at once.
+  // If each device has one part, the sizes of parts are products over dimensions. They are computed
+  // for all parts at once.
   if (further.empty()) {
     Product product;
     for (const auto& cut : cuts) multiply(product, *cut);
@@ -93,7 +96,7 @@ std::int64_t Layout::largest() const {
     }
     return most;
   }
-  // Devices with several parts: sum over the parts of each device.
+  // If devices have several parts, add up the parts of each device.
   std::vector<std::int64_t> held(devices(), 0);
   for (Part part = 0; part < parts(); ++part) {
     if (group[part] != kAbsent) held[device_of(part)] += elements(part);
@@ -169,8 +172,8 @@ std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high)
     whole.append(rest.begin(), rest.end());
     return whole;
   };
-  // The range is the end of a first row, whole rows, and the start of a last row; the two partial
-  // rows are ranges of boxes with one dimension less.
+  // The range consists of the end of a first row, some whole rows, and the start of a last row.
+  // Each of the two incomplete rows is a range of a box with one dimension less.
   std::vector<Box> boxes;
   const std::int64_t first = low / row, last = high / row;
   const auto part_of_row = [&](std::int64_t at, std::int64_t begin, std::int64_t end) {
@@ -214,8 +217,9 @@ Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device dev
 }
 
 Status check_source(const Layout& layout) {
-  // Collect each distinct part of each group once; other devices with it hold copies. If distinct
-  // parts of a group do not overlap and have as many elements as the array, they cover it.
+  // Collect each distinct part of each group once. If several devices have an equal part, they hold
+  // copies. If the distinct parts of a group do not overlap and have as many elements as the array
+  // in total, they cover the array.
   std::set<std::vector<std::int32_t>> seen;
   std::vector<Part> distinct;
   std::int64_t held = 0;

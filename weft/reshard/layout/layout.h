@@ -50,7 +50,7 @@ struct Cut {
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }
 };
 
-/// Multiplies each part's entry of `product` by the length of its piece of this dimension.
+/// For each part, multiplies its entry of `product` by the length of its piece of this dimension.
 inline void multiply(Product& product, const Cut& cut) {
   if (cut.uniform_length >= 0) {
     product.multiply(cut.uniform_length);
@@ -61,8 +61,8 @@ inline void multiply(Product& product, const Cut& cut) {
 
 /// Computes the other fields of a cut from `slots` and `slot_of`.
 void measure(Cut& cut);
-/// A cut from the piece of each part. Equal pieces share a slot; slots are numbered in order of
-/// first appearance.
+/// Makes a cut from the piece of each part. Equal pieces share a slot. Slots are numbered in the
+/// order in which they first appear.
 Cut make_cut(const std::vector<Strips>& piece_of_part);
 
 struct Layout {
@@ -70,19 +70,19 @@ struct Layout {
 
   Shape shape;
   std::vector<std::shared_ptr<const Cut>> cuts;  ///< one per dimension; layouts may share them
-  std::vector<std::int32_t> group;  ///< indexed by part; kAbsent: the device has no part
+  std::vector<std::int32_t> group;  ///< indexed by part: its group; kAbsent: the device has no part
   std::vector<Device> further;      ///< the devices of the parts that are not first parts
-  std::vector<std::int32_t> group_of_summand = {0};
-  std::int32_t groups = 1;
+  std::vector<std::int32_t> group_of_summand = {0};  ///< indexed by summand
+  std::int32_t groups = 1;                           ///< the number of groups
   /// Only in partial layouts, indexed by device: the number of the device's team. The devices of
   /// one team hold groups of summands over the same region, and these groups add up to the array
   /// there.
   std::vector<std::int32_t> team;
-  /// Whether some device holds every combination of slots and groups, as in meshes and block-cyclic
-  /// layouts. Then counts are products over dimensions.
+  /// Whether each combination of slots and groups is held by some device, as in meshes and
+  /// block-cyclic layouts. Then counts are products over dimensions.
   bool grid = true;
-  /// Whether the same is true in every node: each combination of the pieces and groups that occur
-  /// in the node is held by one of its devices. False also if this is unknown.
+  /// Whether the same is true within every node: each combination of the pieces and groups that
+  /// occur in the node is held by one of the node's devices. Also false if this is unknown.
   bool node_grid = false;
 
   Part parts() const { return static_cast<Part>(group.size()); }
@@ -93,7 +93,7 @@ struct Layout {
   std::int64_t elements(Part part) const;
   /// The part as one piece per dimension.
   std::vector<Strips> region(Part part) const;
-  /// Elements on the device that holds most, over all its parts.
+  /// The number of elements on the device that holds the most, counting all parts of this device.
   std::int64_t largest() const;
 };
 
@@ -108,8 +108,8 @@ std::int64_t elements(const Shape& shape);
 /// A part of an array: its piece of each dimension.
 using Pieces = std::vector<Strips>;
 
-/// A layout from the parts of each device. A device may have any number of parts, which must not
-/// overlap; a device without parts holds nothing.
+/// Makes a layout from the parts of each device. A device may have any number of parts, which must
+/// not overlap; a device without parts holds nothing.
 Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>>& parts);
 /// The same for parts that are boxes.
 Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
@@ -118,8 +118,9 @@ Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& 
 /// - 1 boxes. Each device of a ragged layout holds such a range of the flattened array.
 std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high);
 
-/// ScaLAPACK's distribution of a matrix. Devices form a grid. Blocks of rows go to the rows of the
-/// grid in turn, and blocks of columns go to its columns in turn.
+/// ScaLAPACK's distribution of a matrix. Devices form a grid. The rows of the grid take turns in
+/// getting blocks of rows of the matrix. The columns of the grid take turns in getting blocks of
+/// columns.
 struct BlockCyclic {
   std::int64_t block[2] = {1, 1};
   std::int64_t grid[2] = {1, 1};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout is written as its cuts, one per dimension (distinct pieces, and the piece of each part),
-// followed by the groups of its parts. What can be derived (lengths, tiles, whether the layout is a
-// grid) is not written but computed when the layout is read, so a file cannot contradict itself.
+// Writes layouts as JSON and reads them. First come the cuts, one per dimension: the distinct
+// pieces, and the piece of each part. Then come the groups of the parts. Lengths, tiles, and
+// whether the layout is a grid follow from these fields. They are not written, but computed when
+// the layout is read. So a file cannot contradict itself.
 #include "weft/reshard/layout/layout_json.h"
 
 #include <set>
@@ -10,7 +11,7 @@
 namespace weft::reshard {
 namespace {
 
-/// A limit for parts and summands of one layout: files may come from anywhere.
+/// The most parts, and the most summands, of a layout in a file. Files may come from anywhere.
 constexpr std::int64_t kMostParts = 1 << 22;
 
 template <class T>
@@ -59,7 +60,8 @@ Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_
 }
 
 /// Whether the layout is a grid: the pieces of each dimension are disjoint, and some part holds
-/// each combination of them. Files do not say it, because a wrong claim would make prices wrong.
+/// each combination of them. Files do not say whether a layout is a grid, because a wrong claim
+/// would make prices wrong.
 bool is_grid(const Layout& layout) {
   std::int64_t combinations = layout.groups;
   for (std::size_t dim = 0; dim < layout.cuts.size(); ++dim) {
@@ -146,7 +148,7 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   if (summands.empty()) return bad_input("'group_of_summand' is empty");
   const std::set<std::int64_t> known(summands.begin(), summands.end());
   const std::int64_t last_group = *known.rbegin();
-  // A group without summands would be a part of the array that nothing contributes to.
+  // A group without summands would be a sum to which nothing contributes.
   if (last_group + 1 != static_cast<std::int64_t>(known.size())) {
     return bad_input("'group_of_summand' must use every group from 0 to its largest number");
   }

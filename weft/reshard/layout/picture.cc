@@ -8,7 +8,7 @@
 namespace weft::reshard {
 namespace {
 
-constexpr double kSide = 320, kGap = 40, kTop = 30;  // of a panel, in SVG units
+constexpr double kSide = 320, kGap = 40, kTop = 30;  // sizes of a panel, in SVG units
 constexpr std::size_t kMostNames = 6;
 
 std::string format(const char* pattern, auto... values) {

@@ -68,8 +68,8 @@ Status set_types(Problem& problem, const std::string& from, const std::string& t
 
 void set_nodes(Problem& problem, std::int64_t size) {
   problem.node_of.clear();
-  // Devices are sorted, so those of one node are neighbours. Nodes are numbered without gaps, since
-  // the user's device numbers may be sparse and as large as 2^40.
+  // Devices are sorted, so the devices of one node are neighbours in the list. Nodes are numbered
+  // without gaps, because the user's device numbers may have large gaps and be as large as 2^40.
   std::int32_t node = 0;
   for (std::size_t i = 0; i < problem.devices.size(); ++i) {
     if (i > 0 && problem.devices[i] / size != problem.devices[i - 1] / size) ++node;

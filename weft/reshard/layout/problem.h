@@ -27,8 +27,8 @@ struct Problem {
   /// summands. The planner chooses the summand of each device. It must make the summands of each
   /// team add up to the array.
   Layout target;
-  /// The shardings of source and target. An end that was not given over a mesh has none. A planner
-  /// searches over axes only if both ends have one.
+  /// The shardings of source and target. nullopt if the end was not given as a sharding over a
+  /// mesh. A planner searches over axes only if both ends have a sharding.
   std::optional<Sharding> source_type, target_type;
   std::string reduction;  ///< how summands are combined: "sum", "min", ...; empty without summands
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file works with digits of positions. An axis is the digit at its stride. A sub-axis is a
-// digit within that digit. The part of a device follows from its digits of the axes that cut a
-// dimension.
+// Makes meshes, and turns shardings into layouts. Both work with the digits of a device's position.
+// An axis is the digit at its stride. A sub-axis is a digit within that digit. The piece of a
+// dimension that a device holds follows from the digits of the axes that cut the dimension.
 #include "weft/reshard/layout/sharding.h"
 
 #include <set>
@@ -12,7 +12,7 @@
 namespace weft::reshard {
 namespace {
 
-/// The text "x:(2)4" as name "x", before 2, and size 4.
+/// The parts of the text "x:(2)4": `name` is "x", `before` is 2, and `size` is 4.
 struct SubAxisText {
   std::string_view name;
   std::int64_t before = 1, size = 0;  ///< size 0: the whole axis
@@ -100,8 +100,8 @@ Status check_sharding(const Sharding& sharding, std::size_t dims) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       const auto &a = used[i], &b = used[k];
-      // An axis covers the strides from `stride` to `stride * radix`; two must not overlap. An axis
-      // of size 1 cuts nothing and may be used anywhere.
+      // An axis covers the strides from `stride` to `stride * radix`. These ranges of two axes must
+      // not overlap. An axis of size 1 cuts nothing and may be used anywhere.
       const bool apart = a.stride >= b.stride * b.radix || b.stride >= a.stride * a.radix;
       if (!apart && a.radix > 1 && b.radix > 1) {
         const std::string what = a.name == b.name
@@ -131,8 +131,9 @@ Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
     }
     layout.cuts.push_back(std::make_shared<Cut>(make_cut(parts)));
   }
-  // The group of a device is the number that its digits on the partial axes spell. Devices that
-  // differ only in these digits form a team; `team` is the position with those digits set to 0.
+  // The digits of a device on the partial axes, read as one number, are the number of its group.
+  // Devices that differ only in these digits form a team. The number of a team is the position in
+  // which these digits are 0.
   layout.group.assign(device_count, Layout::kAbsent);
   for (const Axis& axis : sharding.partial) {
     layout.groups = static_cast<std::int32_t>(layout.groups * axis.radix);

@@ -4,14 +4,15 @@
 namespace weft::reshard {
 namespace {
 
-/// Part `index` of `count` chunks of ceil(n / count); trailing parts may be short or empty.
+/// Part `index` of `count` chunks of ceil(n / count) elements. The last chunks may be shorter or
+/// empty.
 Interval chunk(const Interval& whole, std::int64_t index, std::int64_t count) {
   const std::int64_t size = whole.length() / count + (whole.length() % count != 0);
   return {std::min(whole.low + index * size, whole.high),
           std::min(whole.low + (index + 1) * size, whole.high)};
 }
 
-/// Part `index` of `count` parts whose lengths differ by at most one; longer parts come first.
+/// Part `index` of `count` parts whose lengths differ by at most one. Longer parts come first.
 Interval balanced(const Interval& whole, std::int64_t index, std::int64_t count) {
   const std::int64_t n = whole.length(), size = n / count, more = n % count;
   const std::int64_t low = whole.low + index * size + std::min(index, more);
@@ -28,8 +29,8 @@ std::optional<SplitRule> split_rule(std::string_view name) {
 }
 
 Interval split(Interval whole, std::span<const Digit> digits, SplitRule rule) {
-  // The flat rule cuts once, by the number that all digits spell. The nested rules cut once per
-  // digit, and round at each of these cuts.
+  // The flat rule cuts once: all digits together, read as one number, are the index of the chunk.
+  // The nested rules cut once per digit, and round at each of these cuts.
   if (rule == SplitRule::kCeilFlat) {
     Digit combined;
     for (const Digit& digit : digits) {

@@ -41,7 +41,7 @@ struct NodeOverlap {
 /// these cuts alive. One object must be used by only one thread.
 class OverlapCache {
  public:
-  /// `node_of`: by device; empty if nodes do not matter.
+  /// `node_of` is indexed by device; it is empty if nodes do not matter.
   explicit OverlapCache(std::vector<std::int32_t> node_of = {});
 
   const std::vector<std::int32_t>& node_of() const { return node_of_; }
@@ -56,7 +56,7 @@ class OverlapCache {
   const Slots& overlapping_slots(const CutPtr& from, const CutPtr& to);
   /// Both cuts must be of layouts with one part per device.
   const Overlap& overlap(const CutPtr& from, const CutPtr& to);
-  /// The same for nodes; requires node_of().
+  /// The same for nodes. node_of() must not be empty.
   const NodeOverlap& overlap_in_nodes(const CutPtr& from, const CutPtr& to);
   /// Indexed by node: the length that its devices hold together in `cut`.
   const std::vector<std::int64_t>& held_in_nodes(const CutPtr& cut) { return node_slots(cut).held; }

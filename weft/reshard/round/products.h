@@ -15,14 +15,14 @@ namespace weft::reshard {
 class Product {
  public:
   void multiply(std::int64_t factor) { constant_ *= factor; }
-  /// `factors` is by device and must outlive this object.
+  /// `factors` is indexed by device and must outlive this object.
   void multiply(const std::vector<std::int64_t>& factors) { lists_.push_back(factors.data()); }
 
   /// Whether the product is the same for all devices. If so, uniform_value() is the product.
   bool uniform() const { return lists_.empty(); }
   std::int64_t uniform_value() const { return constant_; }
-  /// The products of all devices, one after the other. They are computed into `scratch`, unless a
-  /// list that was given is already the product.
+  /// The product of each device, indexed by device. The products are computed into `scratch`,
+  /// unless a list that was given already contains the products.
   const std::int64_t* values(std::size_t devices, std::vector<std::int64_t>& scratch) const {
     if (lists_.size() == 1 && constant_ == 1) return lists_.front();
     scratch.resize(devices);
@@ -31,7 +31,7 @@ class Product {
       for (std::size_t i = 0; i < devices; ++i) product[i] = constant_;
       return product;
     }
-    // Most products have up to three lists: multiply those in a single pass over memory.
+    // Most products have at most three lists. Multiply these in a single pass over memory.
     const std::int64_t* a = lists_[0];
     const std::int64_t* b = lists_.size() > 1 ? lists_[1] : nullptr;
     const std::int64_t* c = lists_.size() > 2 ? lists_[2] : nullptr;

@@ -12,8 +12,9 @@ SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const 
     if (!best.layout || edge.traffic.recv_max < best.traffic.recv_max) best = std::move(edge);
   };
   const std::int64_t ranks = divisor(factored_.factors, over);
-  // A dimension that divides evenly gives the ideal volume: each device receives (ranks - 1) shares
-  // of a part for the reduce-scatter and again for the gather. Then no other dimension is tried.
+  // A dimension that divides evenly gives the ideal volume: each device receives (ranks - 1) /
+  // ranks of a part in the reduce-scatter, and the same amount in the all-gather. Once this volume
+  // is reached, no other dimension is tried.
   const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
   for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
     if (best.layout && best.traffic.recv_max <= ideal) break;
@@ -28,10 +29,11 @@ SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const 
   return best;
 }
 
-/// An all-reduce through equal shares of the flattened parts; nullopt if parts are strided and
-/// cannot be flattened. A flattened layout has many boxes, so it is not built if nodes do not
-/// matter: what a device receives follows from the sizes of the shares, and it has `ranks - 1`
-/// senders per round (a few more if copies share the sending; make_flat() counts those).
+/// An all-reduce in which each device adds up an equal share of the flattened part. Returns nullopt
+/// if parts are strided and cannot be flattened. A flattened layout has many boxes. If nodes do not
+/// matter, it is not built here, because the traffic is known without it: what a device receives
+/// follows from the sizes of the shares, and it has `ranks - 1` senders per round. If devices with
+/// copies share the sending, there are a few more senders; make_flat() counts them.
 std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to,
                                            const Type& whole, const FactorList& over) {
   if (!problem_.node_of.empty()) {
@@ -61,7 +63,8 @@ SearchEdge AllReduces::through(const LayoutPtr& from, const LayoutPtr& between,
   const Traffic down = traffic(*from, *between, overlaps_, &received_down_);
   const Traffic up = traffic(*between, *to, overlaps_, &received_up_);
   priced_ += 2;
-  // The device that receives most may differ between the two rounds, so sums are per device.
+  // A different device may receive the most in each of the two rounds. So the elements that each
+  // device receives are added up first.
   std::int64_t most = 0;
   for (std::size_t i = 0; i < received_up_.size(); ++i) {
     most = std::max(most, received_down_[i] + received_up_[i]);

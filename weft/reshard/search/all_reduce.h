@@ -33,8 +33,8 @@ class AllReduces {
   /// layout if no all-reduce is possible.
   SearchEdge cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over);
   /// Builds the intermediate layout of a flat edge. cheapest() does not build it, to save time.
-  /// `copies`: whether devices of `from` hold copies. They share the sending, so the traffic is
-  /// counted again.
+  /// `copies`: whether devices of `from` hold copies. If so, the devices with copies share the
+  /// sending, so the traffic is counted again.
   void make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over, bool copies,
                  SearchEdge& edge);
   /// The number of rounds that were priced so far.

@@ -28,7 +28,7 @@ std::int64_t least_received(const Layout& from, const Layout& to) {
   const std::int64_t most = lacks.empty() ? 0 : *std::max_element(lacks.begin(), lacks.end());
   if (!from.partial() || to.partial()) return most;
   const std::int64_t count = elements(to.shape);
-  std::int64_t wanted = 0;  // elements that all devices together want
+  std::int64_t wanted = 0;  // elements that all devices together lack
   for (const std::int64_t lack : lacks) wanted += lack;
   const std::int64_t total = (from.groups - 1) * count + std::max<std::int64_t>(0, wanted - count);
   const std::int64_t devices = std::max(1, to.devices());

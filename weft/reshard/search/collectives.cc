@@ -6,14 +6,14 @@
 namespace weft::reshard {
 namespace {
 
-/// The length of the longest common prefix.
+/// The length of the longest common prefix of the two lists.
 std::size_t common_start(const FactorList& a, const FactorList& b) {
   const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<std::size_t>(end - a.begin());
 }
 
-/// The factors that are popped from any dimension and those that are pushed onto any dimension,
-/// both sorted. What is below them stays in place.
+/// The factors that are popped from any dimension, and the factors that are pushed onto any
+/// dimension. Both lists are sorted. The factors below them in the stacks stay in place.
 struct StackChange {
   FactorList popped, pushed;
   bool moved = true;  ///< no popped factor is pushed onto the dimension it came from

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An axis occupies a range of strides of the position: from its stride to stride * radix. Each
-// boundary of such a range, of any axis or sub-axis, must be a boundary between digits. So factor()
-//   1. collects the boundaries of the two ends, jointly if both meshes list the same devices,
-//   2. divides each interval between neighbouring boundaries into prime digits,
-//   3. gives digits with equal values on all devices the same number, also across the two meshes,
-//   4. rewrites both shardings in these numbers.
+// Divides the axes of meshes into prime factors. An axis covers a range of strides of the position:
+// from its stride to stride * radix. Each boundary of such a range, for any axis or sub-axis, must
+// be a boundary between digits. So factor() has these steps:
+//   1. Collect the boundaries of the two ends, jointly if both meshes list the same devices.
+//   2. Divide each interval between neighbouring boundaries into prime digits.
+//   3. Give digits with equal values on all devices the same number, also across the two meshes.
+//   4. Write both shardings with these numbers.
 #include "weft/reshard/search/factors.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Most factors of the two sides together. Two meshes of 2^20 devices have at most 40.
+/// The most factors that the two sides may have together. Two meshes of 2^20 devices have at most
+/// 40.
 constexpr std::size_t kMostFactors = 64;
 
 /// The boundaries between digits that a mesh and a sharding need, as strides from 1 to the number
@@ -57,7 +59,7 @@ std::vector<Axis> prime_digits(const std::set<std::int64_t>& strides) {
   return digits;
 }
 
-/// One mesh: its prime digits, and the factor number of each.
+/// One mesh: its prime digits, and the factor of each digit.
 struct Side {
   std::vector<Axis> digits;
   FactorList number;
@@ -94,7 +96,8 @@ bool within_node(const Axis& axis, const std::vector<Device>& devices,
   return true;
 }
 
-/// Indexed by device: its value of the digit; kAbsent for devices that are not in the mesh.
+/// Indexed by device: the value of the digit on this device; kAbsent if the device is not in the
+/// mesh.
 std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<Device>& devices,
                                            std::size_t universe) {
   std::vector<std::int32_t> digit(universe, Layout::kAbsent);
@@ -136,8 +139,9 @@ std::optional<FactoredProblem> factor(const Problem& problem) {
   if (!problem.source_type || !problem.target_type) return std::nullopt;
   const Sharding* ends[2] = {&*problem.source_type, &*problem.target_type};
   std::set<std::int64_t> strides[2] = {boundaries(*ends[0]), boundaries(*ends[1])};
-  // Joint boundaries let the two ends share factors even if their axes differ. If joint boundaries
-  // do not divide each other (2 x 3 beside 3 x 2), each end keeps its own.
+  // With joint boundaries, the two ends share factors even if their axes differ. Joint boundaries
+  // may fail to divide each other, as those of meshes 2 x 3 and 3 x 2 do. Then each end keeps its
+  // own boundaries.
   if (ends[0]->mesh.devices == ends[1]->mesh.devices) {
     std::set<std::int64_t> both = strides[0];
     both.insert(strides[1].begin(), strides[1].end());

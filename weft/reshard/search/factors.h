@@ -33,7 +33,7 @@ struct Factors {
 /// How the factors of a dimension cut it.
 enum class Frame : std::uint8_t {
   kPlain,   ///< into equal parts; the digits, read as a number, are the part's index
-  kTarget,  ///< as the target cuts it; parts that differ only in unlisted factors are joined
+  kTarget,  ///< as the target cuts it; parts that differ only in factors not listed are joined
   kSource,  ///< likewise, as the source cuts it
 };
 
@@ -70,8 +70,8 @@ struct FactoredProblem {
   Type from, to;
 };
 
-/// nullopt if an end does not come from a mesh, or if the boundaries of axes and sub-axes of a mesh
-/// do not divide each other.
+/// Writes both ends of a problem in terms of factors. Returns nullopt if an end was not given over
+/// a mesh, or if the boundaries of axes and sub-axes of a mesh do not divide each other.
 std::optional<FactoredProblem> factor(const Problem& problem);
 
 }  // namespace weft::reshard

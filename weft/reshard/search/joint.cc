@@ -78,8 +78,8 @@ void for_each_hop(const std::vector<ArrayRoute>& routes, const Take& take) {
   }
 }
 
-/// The same layout among more devices. `number` is the new number of each old device; the other
-/// devices hold nothing. Parts after the first parts of all devices stay at the end.
+/// The same layout among more devices. `number` is the new number of each old device. The added
+/// devices hold nothing. Parts that are not first parts (see Layout::further) stay at the end.
 Layout renumbered(const Layout& layout, const std::vector<Device>& number, Device universe) {
   Layout wide = layout;
   const auto more = static_cast<std::size_t>(universe - layout.devices());

@@ -31,7 +31,7 @@ ArrayRoute make_route(const Problem& problem, const Plan& plan);
 /// Indexed by array, then by hop: the pieces that move. These are the pieces of pieces(), but with
 /// other senders where several devices hold copies. Senders are chosen so that the bytes sent in a
 /// round are balanced over all arrays:
-///   1. Pieces that only one device can send count first.
+///   1. Pieces that only one device can send are assigned to this device first.
 ///   2. The other pieces follow, the largest first. Each piece is sent by the holder that has the
 ///      least to send so far. Holders on the receiver's node are preferred.
 /// Every device that calls this function computes the same result.

@@ -20,8 +20,9 @@ bool is_subset(const FactorList& list, const FactorList& whole) {
   return std::all_of(list.begin(), list.end(), [&](Factor factor) { return whole.has(factor); });
 }
 
-/// Puts a dimension into the frame of an end. If the list is a prefix of the end's factors, both
-/// frames mean the same, and the plain one is used, so that equal types compare equal.
+/// Puts a dimension into the frame of an end. If the dimension's list is a prefix of the end's
+/// factors, this frame means the same as the plain frame. Then the plain frame is used, so that
+/// types with the same meaning compare equal.
 void set_frame(Type& type, std::size_t dim, Frame frame, const FactorList& order) {
   FactorList& list = type.dims[dim];
   list = sorted_like(order, list);
@@ -63,7 +64,7 @@ class Collector {
   std::vector<TypeNumber> list_;
 };
 
-/// The types that remain if a factor is removed. The remaining factors of its dimension can cut the
+/// The types that result if a factor is removed. The other factors of its dimension can cut the
 /// dimension in two ways. They can cut it into equal parts. Or they stay in the frame of an end, so
 /// that parts are strided and fewer elements move.
 std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
@@ -128,8 +129,8 @@ void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
   if (cuts) found.add(next);
 }
 
-/// Adds the target, and the target with some of its copies still cut: by one unused factor, or by
-/// the first few of them.
+/// Adds the target, and types in which a dimension of the target is also cut by one unused factor
+/// or by the first few unused factors.
 void arrive(const FactoredProblem& factored, const Type& target, Collector& found) {
   found.add(target);
   const FactorList free = unused(factored.factors, target);
@@ -159,8 +160,8 @@ void scatter(const Type& type, const FactorList& over, Collector& found) {
   }
 }
 
-/// Slices every dimension by all unused factors that the target cuts it by. Slicing moves nothing,
-/// so doing it one factor at a time would only waste states.
+/// Slices every dimension by all unused factors by which the target cuts the dimension. Slicing
+/// moves nothing, so to slice by one factor at a time would only add states to the search.
 void slice_all(const FactoredProblem& factored, const Type& type, Collector& found) {
   if (type.side != factored.to.side) return;
   const FactorList free = unused(factored.factors, type);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The construction looks only at sizes first: for each prime, how often it cuts each dimension at
-// both ends.
-//   1. A dimension that has a prime too often is paired with one that lacks it: an all-to-all. What
-//      remains of a prime is either too much (all-gathers) or lacking (slices), never both.
+// Constructs normal forms. At first, only sizes matter: for each prime, how often it cuts each
+// dimension at the source and at the target.
+//   1. A dimension that has a prime too often is paired with a dimension that lacks this prime.
+//      Each pair is an all-to-all. After that, a prime may still be too often somewhere (then
+//      all-gathers remove it) or be lacking somewhere (then slices add it), but never both.
 //   2. Slices are applied from the front. All-gathers are undone from the back, starting at the
 //      target. Now the types at the front and at the back have parts of the same size.
 //   3. All-to-alls are undone from the back as long as the right prime is on top of the stack, then
@@ -26,14 +27,15 @@ struct Move {
   std::int32_t prime;
 };
 
-/// What has to change, in terms of primes. Which factor of that size is used is decided later.
+/// What has to change, in terms of primes. Later steps decide which factor with this prime is used.
 struct Changes {
   std::vector<Move> moves;
   std::vector<std::pair<std::size_t, std::int32_t>> slices, gathers;  ///< dimension and prime
 };
 
 Changes changes(const FactoredProblem& factored) {
-  // By prime: the dimensions that have it too often and those that lack it, once per occurrence.
+  // Indexed by prime: the dimensions that have it too often, and the dimensions that lack it. A
+  // dimension is listed once for each time that the prime is too often or lacking.
   std::map<std::int32_t, std::vector<std::size_t>> surplus, deficit;
   for (std::size_t dim = 0; dim < factored.from.dims.size(); ++dim) {
     std::map<std::int32_t, int> more;
@@ -60,7 +62,7 @@ Changes changes(const FactoredProblem& factored) {
   return found;
 }
 
-/// An unused factor of that size; if there are several, preferably one of `wanted`.
+/// An unused factor with this prime. If there are several, preferably a factor of `wanted`.
 Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
             const FactorList& wanted) {
   Factor picked = 0;
@@ -73,8 +75,9 @@ Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
 }
 
 /// Applies every move whose prime is on top of the stack that it leaves, until no move can be
-/// applied, and removes those from `moves`. With `backward`, undoes moves from the target instead.
-/// Starts over after each move, because it may have uncovered the prime of an earlier one.
+/// applied. Removes the applied moves from `moves`. If `backward`, undoes moves from the target
+/// instead. Starts over after each move, because the move may have uncovered the prime of an
+/// earlier move.
 std::vector<TypedStep> make_moves(const Factors& factors, Type& type, std::vector<Move>& moves,
                                   bool backward) {
   std::vector<TypedStep> steps;

@@ -20,14 +20,14 @@ struct TypedStep {
 };
 
 /// The normal form of a problem whose two types have the same factors and no summands; nullopt for
-/// other problems. Factors of different primes may block each other at both ends. Then a general
-/// exchange that keeps the size of parts takes the place of the permute. There is never more than
-/// one such exchange.
+/// other problems. Factors of different primes may block each other in the stacks of both ends.
+/// Then a general exchange that keeps the size of parts takes the place of the permute. There is at
+/// most one such exchange.
 std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factored);
 
-/// The normal form as a plan. Each step moves one factor, so there are many steps and few messages.
-/// Returns nullopt also if dimensions do not divide evenly and an intermediate part is larger than
-/// the larger of source and target.
+/// The normal form as a plan. Each step moves one factor, so the plan has many steps but few
+/// messages. Returns nullopt also if dimensions do not divide evenly and an intermediate part is
+/// larger than the larger of source and target.
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
                                 TypeLayouts& layouts, const Link& link, OverlapCache& overlaps);
 

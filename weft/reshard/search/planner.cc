@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several planners make plans, and the cheapest plan is returned:
-//   1. the direct plan; if it meets the lower bound, or if no search is wanted, it is returned at
+// Makes plans in several ways and returns the cheapest plan:
+//   1. the direct plan. If it meets the lower bound, or if no search is wanted, it is returned at
 //      once;
 //   2. the normal form, which has few messages;
-//   3. if bandwidth between nodes is limited, two searches through the most promising waypoint;
+//   3. if bandwidth between nodes is limited: two searches through the most promising waypoint;
 //   4. A* over types, with the rounds that may still be priced;
-//   5. relay plans, if messages cost something.
-// The time of the best plan so far is an upper bound for all later planners, so that their searches
-// can stop early.
+//   5. if messages cost something: relay plans.
+// The time of the best plan so far is an upper bound for all later searches, so that they can stop
+// early.
 #include "weft/reshard/search/planner.h"
 
 #include <algorithm>
@@ -25,9 +25,10 @@ namespace {
 /// A search prices at least this many rounds, however many devices there are.
 constexpr std::int64_t kLeastRounds = 60;
 
-/// The number of rounds that take about a millisecond at 64 devices. It falls with the square of
-/// the number of devices: pricing a round is linear in devices, and on few devices messages weigh
-/// more, so a longer search gains more there.
+/// The number of rounds that a search may price. On 64 devices they take about a millisecond. The
+/// number falls with the square of the number of devices, for two reasons. The time to price a
+/// round is linear in devices. And on few devices, messages are a larger part of the cost, so a
+/// longer search gains more.
 std::int64_t affordable_rounds(const Problem& problem, const TypeLayouts& layouts) {
   constexpr std::int64_t kMost = 20'000, kWork = 2'000'000;
   const auto devices = static_cast<std::int64_t>(problem.devices.size());
@@ -41,8 +42,8 @@ std::int64_t affordable_rounds(const Problem& problem, const TypeLayouts& layout
   return std::clamp(work / std::max<std::int64_t>(1, devices * devices), kLeastRounds, kMost);
 }
 
-/// Whether all intermediate layouts of the plan are allowed. The last layout is the target and is
-/// not asked about.
+/// Whether all intermediate layouts of the plan are allowed. The last layout is the target, which
+/// is always allowed.
 bool layouts_allowed(const Plan& plan, const PlannerOptions& options) {
   if (!options.layout_allowed) return true;
   const Layout* before = nullptr;
@@ -56,7 +57,7 @@ bool layouts_allowed(const Plan& plan, const PlannerOptions& options) {
 }
 
 /// The waypoint with the cheapest pair of direct exchanges, source to waypoint to target. Other
-/// waypoints hardly ever lead to the cheapest plan, so only this one is searched.
+/// waypoints hardly ever lead to the cheapest plan, so only this waypoint is tried.
 std::optional<Type> best_waypoint(const Problem& problem, const FactoredProblem& factored,
                                   TypeLayouts& layouts, const Link& link, OverlapCache& overlaps) {
   const LayoutPtr from = layouts.layout(factored.from);
@@ -113,8 +114,8 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     const bool summands = problem.source.partial() || problem.target.partial();
     if (options.link.node_bandwidth > 0 && !summands) {
       if (const auto place = best_waypoint(problem, *factored, layouts, options.link, overlaps)) {
-        // Two fifths of the rounds go to the search through the waypoint; what it does not use
-        // goes to the search from the source.
+        // The search through the waypoint may price two fifths of the rounds. The rounds that it
+        // does not use are left for the search from the source.
         SearchLimits part = limits;
         part.rounds = std::max(kLeastRounds, limits.rounds * 2 / 5);
         limits.rounds -= part.rounds;

@@ -12,8 +12,8 @@ struct PlannerOptions {
   Link link;
   /// Use the direct plan without a search, if there is one (a partial target needs a search).
   bool direct = false;
-  /// The most rounds that a search may price. 0: as many as take about a millisecond. On many
-  /// devices this takes longer, see docs/design/reshard.md.
+  /// The most rounds that a search may price. 0: as many rounds as can be priced in about a
+  /// millisecond. On many devices a search takes longer, see docs/design/reshard.md.
   std::int64_t search_rounds = 0;
   /// Whether a layout may be an intermediate layout of the plan. Plans through other layouts are
   /// left out. Empty: every layout may.

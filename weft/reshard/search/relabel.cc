@@ -29,9 +29,9 @@ Gains gains_of(const std::vector<Problem>& problems) {
   return gains;
 }
 
-/// The assignment with the largest sum, by the Hungarian algorithm: rows (devices) are added one at
-/// a time, and each is matched along a shortest augmenting path. Potentials keep reduced costs
-/// non-negative, so that the path can be found as in Dijkstra's algorithm.
+/// Finds the assignment with the largest sum of gains, by the Hungarian algorithm. It adds one row
+/// (device) at a time and matches it along a shortest augmenting path. Potentials keep reduced
+/// costs non-negative, so that the path can be found as in Dijkstra's algorithm.
 std::vector<Device> assign(const Gains& gains) {
   const std::size_t size = gains.size();
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;
@@ -89,7 +89,7 @@ std::vector<Device> best_labels(const std::vector<Problem>& problems) {
 Problem relabelled(const Problem& problem, const std::vector<Device>& labels) {
   Problem next = problem;
   const Layout& target = problem.target;
-  // Indexed by device: the device that takes over its part.
+  // Indexed by device: the device that takes over this device's part.
   std::vector<Device> taker(labels.size());
   for (std::size_t device = 0; device < labels.size(); ++device) {
     taker[labels[device]] = static_cast<Device>(device);

@@ -2,8 +2,9 @@
 // A relay says, for every round and device, from which other device it receives. If this is the
 // device itself, it receives nothing. We say that a device has "heard of" a source device if data
 // of that source can have reached it. In each round, a device hears of all sources that its sender
-// has heard of. So after r rounds it has heard of at most 2^r sources. The plan uses the smallest r
-// that lets the device that needs most sources hear of all of them.
+// has heard of. So after r rounds it has heard of at most 2^r sources. Consider the device that
+// needs data of the most sources. The plan uses the smallest r with which this device can hear of
+// all its sources.
 //
 // A demand is a set of elements that one device has and another wants. Its route through a given
 // relay is found by going back from its end. If the current device had already heard of the source

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A* over types. A state is a type with the cheapest known path from the source to it. An edge is
-// one step: a single round, or an all-reduce of two rounds.
+// Finds the cheapest path from type to type with the A* algorithm. A state is a type with the
+// cheapest known path from the source to it. An edge is one step: a single round, or an all-reduce
+// of two rounds.
 //   * When a state is added, the direct exchange from it to the target is priced exactly. So every
 //     state gives a complete plan. A search that runs out of rounds returns the best of these
 //     plans.
@@ -9,8 +10,8 @@
 //     devices needs at least log2(p + 1) messages one after the other. At least one step is needed.
 //   * Types with a part that does not fit into memory are left out. So every plan stays within
 //     memory.
-// A partial target has no direct exchange, because its summands may be chosen. There, a path ends
-// in a type that becomes the target by filling in neutral elements, which moves nothing.
+// No direct exchange leads to a partial target, because its summands may be chosen. In this case, a
+// path ends in a type that becomes the target by filling in neutral elements, which moves nothing.
 #include "weft/reshard/search/search.h"
 
 #include <algorithm>
@@ -64,8 +65,9 @@ class Search {
         all_reduces_(problem, factored, layouts, overlaps),
         best_(limits.upper_bound) {}
 
-  /// The search itself: expands states in the order of estimated total cost, until the estimate of
-  /// the next one is no better than the best plan, or until all rounds are used.
+  /// Runs the search. It expands states in the order of their estimated total cost. It ends when
+  /// the estimate of the next state is not below the time of the best plan, or when all rounds are
+  /// used.
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
     State start;
@@ -76,7 +78,8 @@ class Search {
       const auto [estimate, left, index] = open_.top();
       open_.pop();
       if (estimate >= best_) break;
-      // The queue keeps outdated entries of states that have become cheaper since; skip those.
+      // If a state became cheaper after it was queued, its old entry is still in the queue. Skip
+      // it.
       if (states_[index].done || estimate != states_[index].cost + states_[index].bound) continue;
       states_[index].done = true;
       expand(index);
@@ -117,8 +120,8 @@ class Search {
     return least_to_come(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
   }
 
-  /// least_received() of a partial layout. It depends only on the number of groups, so it is
-  /// remembered by that.
+  /// least_received() of a partial layout. The result depends only on the number of groups, so it
+  /// is remembered for each number of groups.
   std::int64_t least_of_sums(const Layout& layout) {
     for (const auto& [groups, least] : least_of_sums_) {
       if (groups == layout.groups) return least;
@@ -154,8 +157,8 @@ class Search {
 
   /// Tries the edge from a state to a type in one round.
   void try_round(std::int32_t index, TypeNumber next) {
-    // A round costs something, so a type that is already reached more cheaply cannot improve. This
-    // is checked before the layout is built.
+    // Every round costs something. So if the path to the type already costs no more than the path
+    // to this state, the type cannot become cheaper. This is checked before the layout is built.
     const std::int32_t before = known(next).state;
     if (before >= 0 && states_[before].cost <= states_[index].cost) return;
     if (!fits(next)) return;
@@ -167,8 +170,8 @@ class Search {
 
   void expand(std::int32_t index) {
     if (problem_.target.partial()) {
-      // Directly to the target's dimensions. Factors that hold summands in this state and in the
-      // target stay partial; other summands are added up by the exchange.
+      // Try to go directly to the dimensions of the target. Factors that hold summands in this
+      // state and in the target stay partial; other summands are added up by the exchange.
       Type end = factored_.to;
       end.partial = common(types_[states_[index].type].partial, end.partial);
       try_round(index, types_.of(end));
@@ -321,16 +324,16 @@ class Search {
   std::vector<State> states_;
   std::vector<Known> known_;  ///< indexed by type
   std::vector<std::pair<std::int32_t, std::int64_t>>
-      least_of_sums_;  ///< indexed by number of groups
-  /// (estimated total cost, lower bound of the rest, state). Among equal estimates the state with
-  /// the smallest rest comes first.
+      least_of_sums_;  ///< pairs of a number of groups and least_received()
+  /// Estimated total cost, lower bound on the rest of the path, and state. Among equal estimates,
+  /// the state with the smallest bound comes first.
   using Open = std::tuple<Picos, Picos, std::int32_t>;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
   std::int64_t priced_ = 0;
 
   Picos best_;                   ///< time of the best plan, or the upper bound of the caller
   std::int32_t best_from_ = -1;  ///< last state of the best plan; -1: there is no plan yet
-  Traffic best_rest_;            ///< of the exchange from that state to the target
+  Traffic best_rest_;            ///< the traffic of the exchange from that state to the target
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim)
   const End* frame = nullptr;
   for (const End& end : ends_) {
     if (end.type->side != type.side) continue;
-    if (end.type->dims[dim] == type.dims[dim]) return &end;  // exactly the layout of the problem
+    if (end.type->dims[dim] == type.dims[dim]) return &end;  // exactly as in the problem
     if (!frame && end.type->dims[dim].begins_with(type.dims[dim])) frame = &end;
   }
   return frame;
@@ -89,9 +89,9 @@ TypeLayouts::CutPtr TypeLayouts::make_cut(const Type& type, std::size_t dim) {
   const FactorList& list = type.dims[dim];
   const End* frame = frame_of(type, dim);
   const Layout& present = frame ? *frame->layout : present_on(type.side);
-  // Devices with the same digits hold the same piece. index_ is the number that a device's digits
-  // spell; one slot is made for each number that occurs. Devices without a part share the extra
-  // number `numbers`, whose slot is empty.
+  // Devices with the same digits hold the same piece. index_ is the number that the digits of a
+  // device form. One slot is made for each number that occurs. Devices without a part share the
+  // extra number `numbers`, whose slot is empty.
   auto made = std::make_shared<Cut>();
   const auto numbers = static_cast<std::int32_t>(divisor(factors_, list));
   index_.assign(present.devices(), 0);
@@ -193,9 +193,9 @@ LayoutPtr TypeLayouts::make(const Type& type) {
   layout->node_grid = node_grid_[type.side];
   layout->group = groups(type, type.partial);
   layout->groups = static_cast<std::int32_t>(divisor(factors_, type.partial));
-  // A summand's number is spelled by the digits of all partial factors of the source. A type with
-  // only some of these factors left has merged the summands that differ only in the others, so the
-  // group of a summand is spelled by the remaining digits.
+  // The number of a summand consists of the digits of all partial factors of the source. If a type
+  // has only some of these factors, it has merged the summands that differ only in the other
+  // factors. So the number of a summand's group consists of the remaining digits.
   const FactorList& all = ends_[1].type->partial;
   const std::int64_t summands = divisor(factors_, all);
   layout->group_of_summand.assign(static_cast<std::size_t>(summands), 0);
@@ -203,8 +203,8 @@ LayoutPtr TypeLayouts::make(const Type& type) {
     const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
     const std::int64_t stride = divisor(factors_, all, static_cast<std::size_t>(at) + 1);
     const std::int32_t radix = factors_.radix[factor];
-    // The digit of summand 0, 1, 2, ... counts up every `stride` summands and starts again at
-    // radix.
+    // From summand to summand, the digit grows by 1 after every `stride` summands. When it reaches
+    // `radix`, it starts again at 0.
     std::int32_t digit = 0;
     std::int64_t left = stride;
     for (std::int32_t& group : layout->group_of_summand) {

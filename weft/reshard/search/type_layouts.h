@@ -15,16 +15,16 @@ namespace weft::reshard {
 /// of factors, because most types share their cuts with other types.
 ///
 /// The types of source and target have exactly the layouts of the problem. A layout between them
-/// must fit to both, even if a dimension does not divide evenly. So its parts use the edges of
-/// source or target:
-///   * If its list of factors is a prefix of an end's list, it joins parts of that end.
-///   * If an end's list is a prefix of its list, it divides the parts of that end.
-/// So uneven dimensions make gathers and slices move nothing more than even dimensions do.
+/// must fit both, even if a dimension does not divide evenly. So its pieces use the edges of the
+/// source or of the target. For each dimension, a type lists the factors that cut it:
+///   * If the type's list is a prefix of an end's list, the type joins pieces of that end.
+///   * If an end's list is a prefix of the type's list, the type divides the pieces of that end.
+/// So gathers and slices move no more data in an uneven dimension than in an even one.
 class TypeLayouts {
  public:
-  /// All arguments must outlive this object. `others` is a TypeLayouts with the same factors and
-  /// other ends. Equal cuts are taken from it, so an OverlapCache that knows those cuts can be used
-  /// again.
+  /// All arguments must outlive this object. `others` is a TypeLayouts with the same factors but
+  /// with other ends. Cuts that are equal are taken from `others`. So an OverlapCache that knows
+  /// these cuts can be used again.
   TypeLayouts(const Problem& problem, const FactoredProblem& factored,
               TypeLayouts* others = nullptr);
 
@@ -72,7 +72,7 @@ class TypeLayouts {
   Share share_of(const Type& type, std::size_t dim) const;
   /// Fills each slot of `made` with the union of the pieces that its devices hold in `end`.
   static void join(const Cut& end, Cut& made);
-  /// Indexed by device: the number that its digits of the factors `partial` spell.
+  /// Indexed by device: the number that its digits of the factors `partial` form.
   std::vector<std::int32_t> groups(const Type& type, const FactorList& partial) const;
   /// Whether the devices of each node are exactly those that differ only in factors within nodes.
   bool nodes_are_grids(std::uint8_t side) const;

@@ -23,8 +23,8 @@ class Chunks {
  public:
   /// `longest` is the most bytes of a packed chunk. A region of at least `least_direct` bytes that
   /// is contiguous on both devices becomes a chunk of its own. Such a chunk needs no packing and
-  /// may be longer than `longest`. If `least_direct` is 0, no region does. Keeps a reference to
-  /// `messages`.
+  /// may be longer than `longest`. If `least_direct` is 0, no region becomes such a chunk. Keeps a
+  /// reference to `messages`.
   Chunks(const std::vector<Message>& messages, Bytes longest, Bytes least_direct)
       : messages_(messages), longest_(longest), least_direct_(least_direct) {}
 

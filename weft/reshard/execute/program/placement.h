@@ -33,8 +33,8 @@ struct Route {
   struct Hop {
     std::vector<std::int32_t> next_group;  ///< indexed by old group: the new group that contains it
     std::vector<std::int32_t> merged;      ///< indexed by new group: how many old groups it merges
-    /// Indexed by device: whether no other device is sent the data that this device keeps. Empty if
-    /// no groups are merged.
+    /// Indexed by device: whether the data that this device keeps is sent to no other device. Empty
+    /// if no groups are merged.
     std::vector<char> sole_keeper;
   };
   std::vector<Hop> hops;
