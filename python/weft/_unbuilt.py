@@ -11,7 +11,8 @@ from pathlib import Path
 def explained(error: ImportError) -> ImportError:
     """Return the error to raise instead of `error`.
 
-    If _core was built for this Python and fails to load, `error` itself says why and is returned.
+    If _core was built for this Python but fails to load, the result is `error` itself, because it
+    says why.
     """
     folder = Path(__file__).parent
     if any((folder / f"_core{suffix}").exists() for suffix in EXTENSION_SUFFIXES):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the parts of Weft that depend on one MPI: `python -m weft.build_mpi`.
+"""Compiles the parts of Weft that use MPI: `python -m weft.build_mpi`.
 
-Programs that use MPI work only with the MPI that they were compiled for, so wheels do not contain
-them. This module compiles two programs and puts them into the installed package: the library that
-`weft record --mpi` loads into the ranks, and the program that `weft calibrate` runs under `mpirun`.
-It uses the `mpicc` of this machine, or the compiler wrapper that the command line names:
-`python -m weft.build_mpi mpicc.mpich`.
+A program that uses MPI works only with the MPI library for which it was compiled, so wheels do not
+contain such programs. This module compiles two files and puts them into the installed package: the
+library that `weft record --mpi` loads into the ranks, and the program that `weft calibrate` runs
+under `mpirun`. It uses the `mpicc` of this machine, or the compiler wrapper that the command line
+names: `python -m weft.build_mpi mpicc.mpich`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def program_command(mpicc: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status: 0, 2 for wrong arguments, or 4 if something is missing on this machine."""
+    """Compile the two files. Returns the exit status: 0 on success, 2 for wrong arguments, or 4 if
+    something is missing on this machine."""
     if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
         print("usage: python -m weft.build_mpi [MPICC]", file=sys.stderr)
         return 2

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of weft.diff and Run.diff. Fields have the names of `weft diff --json`."""
+"""Defines weft.diff and the classes of its result, which Run.diff returns too.
+
+The fields have the same names as in the output of `weft diff --json`.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,9 @@ class Side:
 
 @dataclass(frozen=True)
 class CauseChange:
-    """Time per step of one cause. In a comparison of recordings it is the mean over all ranks. In a
-    comparison with a prediction it is the time of the rank that the others wait for."""
+    """The time per step that one cause takes. In a comparison of two recordings, this is the mean
+    over all ranks. In a comparison with a prediction, it is the time on the rank for which the
+    other ranks wait."""
 
     name: str
     before_ms: float
@@ -40,7 +44,7 @@ class CauseChange:
 
 @dataclass(frozen=True)
 class OpChange:
-    """All ops of one name. Times and counts are means per step and rank."""
+    """All ops that have the same name. Times and counts are means per step and rank."""
 
     name: str
     kind: str
@@ -62,13 +66,13 @@ class Comparison:
     """Relative change of the step time: 0.03 means 3 % longer."""
     change_ms: float
     noise_ms: float
-    """A change smaller than this may be due to chance."""
+    """A change of the step time that is smaller than this may be due to chance."""
     without_profiler: bool
-    """True if step times are predictions without the profiler's
-    overhead; false if they are as recorded."""
+    """True if the step times are predictions without the profiler's overhead; false if they are the
+    recorded times."""
     causes: list[CauseChange]
     ops: list[OpChange] = field(repr=False)
-    """Ops of both sides, largest change first."""
+    """Ops that `before` and `after` have, largest change first."""
     missing: list[OpChange] = field(repr=False)
     """Ops that only `before` has, longest first."""
     new: list[OpChange] = field(repr=False)
@@ -117,7 +121,8 @@ class Comparison:
 
 def _from_json(text: str) -> Comparison:
     data = json.loads(text)
-    # fail_above and failed belong to the option --fail-above; in Python the caller checks `change`.
+    # fail_above and failed belong to the option --fail-above of the command. In Python, the caller
+    # checks `change` instead.
     for name in ("schema_version", "command", "fail_above", "failed"):
         del data[name]
     for name in ("before", "after"):
@@ -139,10 +144,12 @@ def diff(
     what_if: str | Iterable[str] | None = None,
     links: Path | Iterable[Path] | None = None,
 ) -> Comparison:
-    """Compare two runs. Each is a Run or a path; `before` may also be the path of a plan.
+    """Compare two runs. `before` and `after` are each a Run or the path of a recording; `before`
+    may also be the path of a plan.
 
-    what_if: changes to predict for `before`; `after` then shows whether the prediction was right.
-    With what-ifs or a plan, both sides are compared without the profiler's overhead.
+    what_if: changes to predict for `before`. The prediction is then compared with `after`, which
+      shows whether the prediction was right. With what-ifs or a plan, the step times of the two
+      sides do not contain the profiler's overhead.
     links: paths of link tables, which hold measured transfer times for the predictions.
     """
     questions = [what_if] if isinstance(what_if, str) else list(what_if or [])

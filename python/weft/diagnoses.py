@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of Run.diagnose.
 
-Fields have the names of `weft diagnose --json`, which docs/reference/cli.md explains.
+The fields have the same names as in the output of `weft diagnose --json`, which
+docs/reference/cli.md explains.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class RankDiagnosis:
     causes: dict[str, float]
     """Milliseconds per cause, averaged over the steps. They add up to step_ms."""
     causes_by_step: list[dict[str, float]]
-    """The same for each step."""
+    """For each step, the milliseconds per cause."""
     communication_ms: float
-    """Time in which data is transferred, overlapped with compute or not."""
+    """Time in which data is transferred, whether or not the rank computes at the same time."""
     hidden_ms: float
-    """The part of communication_ms that overlaps with compute and copies."""
+    """The part of communication_ms in which the rank also computes or copies."""
     overlap: float | None
     """hidden_ms / communication_ms; None if there is no communication."""
     lateness: Lateness
@@ -76,7 +77,8 @@ class Finding:
     what: str
     """The cause in one sentence."""
     rank: int | None
-    """The rank on which the cause costs most time; `step` and `stream` say when and where."""
+    """The rank on which the cause costs most time. `step` and `stream` say in which step and on
+    which stream of this rank."""
     step: int | None
     stream: str | None
     ranks: list[int]
@@ -141,15 +143,16 @@ class Collective:
     step: int | None
     bytes: int | None
     skew_ms: float
-    """Time from the first rank's arrival to the last rank's."""
+    """Time from the arrival of the first rank to the arrival of the last rank."""
     transfer_ms: float
-    """Time from the last rank's arrival to the end."""
+    """Time from the arrival of the last rank to the end of the collective."""
     last_rank: int | None
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How the recorded step spends its time, which ranks are late, and what each fix would gain."""
+    """The causes that take the time of the recorded steps, the ranks that are late, and the gain of
+    each possible fix."""
 
     label: str
     world: int
@@ -160,12 +163,13 @@ class Diagnosis:
     """Mean step time of the slowest rank."""
     slowest_rank: int
     late_rank: int
-    """The rank that the other ranks wait for: the one with most of the critical path."""
+    """The rank for which the other ranks wait: the rank on which most of the critical path lies."""
     ranks: list[RankDiagnosis]
     findings: list[Finding]
     """Sorted by gain, largest first."""
     critical_path: list[PathPiece] = field(repr=False)
-    """From the start of the window to its end, in order of time, without gaps between pieces."""
+    """The pieces of the critical path, from the start of the recorded steps to their end, in order
+    of time. There is no gap between two pieces."""
     critical_path_summary: PathSummary
     collectives: list[Collective] = field(repr=False)
     """Sorted by the time at which the first rank arrives."""

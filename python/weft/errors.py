@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that Weft raises. Each corresponds to one exit code of the `weft` command."""
+"""The exceptions that Weft raises. Most of them correspond to an exit code of the `weft`
+command."""
 
 from __future__ import annotations
 
 
 class WeftError(Exception):
-    """Base class of all errors that are not bugs of Weft: every error except InternalError."""
+    """Base class of all errors except InternalError, which reports a bug in Weft."""
 
     def __init__(self, message: str, file: str | None = None, byte: int | None = None) -> None:
         super().__init__(message)
         self.file = file
-        """The file that caused the error, if a file did."""
+        """The file that caused the error; None if no file did."""
         self.byte = byte
-        """Offset in the (uncompressed) file, if known."""
+        """Position of the error in the file, in bytes from its beginning; None if unknown. In a
+        compressed file, this counts uncompressed bytes."""
 
 
 class BadInput(WeftError):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of Run.replay.
 
-Fields have the names of `weft replay --json`, which docs/reference/cli.md explains.
+The fields have the same names as in the output of `weft replay --json`, which docs/reference/cli.md
+explains.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ class Clock:
     rate_ppm: float
     """How much faster the rank's clock runs, in parts per million."""
     tied: bool
-    """Whether the recording holds any event that relates the two clocks, such as a collective."""
+    """Whether the recording has an event that relates the two clocks, such as a collective."""
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The step time of one rank, divided into four parts that add up to it."""
+    """The step time of one rank, divided into four parts. The parts add up to the step time."""
 
     rank: int
     compute_ms: float
     communication_ms: float
-    """Exposed communication: data is transferred and nothing is computed."""
+    """Exposed communication: the rank transfers data and computes nothing at the same time."""
     waiting_ms: float
     """The rank waits for other ranks to arrive at a collective or message."""
     host_ms: float
@@ -87,8 +88,8 @@ class Answer:
     high_ms: float
     speedup: float
     best: bool
-    """Whether this answer has the shortest step of all changes that a user can really make, such
-    as other bucket sizes. Always false without measured link times."""
+    """True if this what-if is a change that a user can really make, such as another bucket size,
+    and gives the shortest step of all such what-ifs. Always false without measured link times."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from ._core import Table
 
 
 def to_numpy(table: Table) -> dict[str, NDArray[Any]]:
-    """Number columns become views of the table's memory. Text columns become arrays of objects, in
-    which rows with the same text refer to the same str object."""
+    """Return the columns as NumPy arrays. An array of numbers is a view of the table's memory. A
+    column of texts becomes an array of objects, in which rows with the same text refer to the same
+    str object."""
     columns: dict[str, NDArray[Any]] = {}
     for name in table.columns:
         texts = table.texts(name)
@@ -24,8 +25,9 @@ def to_numpy(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def to_pandas(table: Table) -> Any:
-    """Text columns become categoricals. Number columns that may have missing values get pandas'
-    nullable integer type; the table marks a missing number with -1."""
+    """Return the table as a pandas.DataFrame. A column of texts becomes a categorical. A column of
+    numbers that may have missing values gets pandas' nullable integer type. In the table, -1 marks
+    a missing number."""
     pandas = import_module("pandas")
     columns: dict[str, Any] = {}
     for name in table.columns:

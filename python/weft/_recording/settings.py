@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to record. `weft record` passes the settings in environment variables."""
+"""Reads what to record. `weft record` passes these settings to the job in environment variables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import FrozenSet, NamedTuple, Optional, Tuple
 
 class Settings(NamedTuple):
     folder: str
-    """Where to write the recording: an absolute path that exists."""
+    """The folder into which the recording is written: an absolute path that exists."""
     first: int
     last: int
-    """Inclusive. Steps are counted from 0."""
+    """The first and the last step to record, both included. Steps are counted from 0."""
     options: FrozenSet[str]
     """Any of "shapes", "memory" and "stacks"."""
     exclusive: bool
-    """True if every recording in the folder belongs to this
-    job, so that none may be overwritten."""
+    """True if all recordings in the folder belong to this job. Then no existing recording may be
+    overwritten."""
 
 
 def from_environment() -> Optional[Settings]:
@@ -35,7 +35,8 @@ def parse_steps(text: str) -> Tuple[int, int]:
 
 
 def check_steps(first: int, last: int) -> Tuple[int, int]:
-    # Step 0 cannot be recorded: hooks see only the ends of steps, so its begin is unknown.
+    # Step 0 cannot be recorded: hooks see only the ends of steps, so nobody knows when step 0
+    # begins.
     if not 1 <= first <= last:
         raise ValueError(
             f"steps {first}..{last}: the first step must be at least 1, the last at least the first"

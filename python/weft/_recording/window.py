@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of recorded steps of one process.
+"""Decides which steps of a process are recorded.
 
 A hook reports the end of every step. The window counts and times all steps, and starts and stops
 the framework's profiler so that the requested steps are recorded. It has one of these states:
@@ -26,7 +26,7 @@ from .settings import Settings
 
 SCHEMA_VERSION = 1
 _MOST_STEP_TIMES = 10_000
-"""Limit on the step times that are kept, so that a job of weeks does not fill the memory."""
+"""The most step times that are kept, so that a job that runs for weeks does not fill the memory."""
 
 
 class Window:
@@ -41,8 +41,8 @@ class Window:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the initial state. A forked child needs this: its
-        parent's recording is not its own."""
+        """Return to the initial state. A forked child calls this, because the recording of its
+        parent does not belong to the child."""
         self._step = 0
         self._marked: Optional[int] = None  # the current step, if it is marked in the recording
         self._state = "waiting"  # see the head of this file
@@ -79,7 +79,8 @@ class Window:
         self._on_first_step.append(action)
 
     def step_ended(self, number: int) -> None:
-        """A hook calls this between two steps, on the thread that trains."""
+        """Note that step `number` has ended. A hook calls this between two steps, on the thread
+        that trains."""
         now = time.perf_counter()
         if os.getpid() != self._owner:
             self.reset()
@@ -127,7 +128,8 @@ class Window:
     def _turn(self, ended: int, now: float) -> None:
         begins = ended + 1
         if len(self._times) < min(begins, _MOST_STEP_TIMES):
-            # The first reported step need not be step 0: Rounds may skip steps while it learns.
+            # The first reported step may be later than step 0, because Rounds may skip steps while
+            # it learns what ends a step.
             self._times += [None] * (ended - len(self._times))
             resumed = self._resumed
             self._times.append(None if resumed is None else round((now - resumed) * 1e3, 4))
@@ -146,8 +148,9 @@ class Window:
         if self._state == "waiting" and begins >= first - 2:
             self._state = "warming"
             self._recorder.prepare(self._path_of)
-        # Some ranks start their profilers faster than others, so the step in which profilers start
-        # takes longer. So they start one step early. That step is recorded too, but not marked.
+        # Some ranks start their profilers faster than others, so the step in which the profilers
+        # start takes longer. So they start one step early. That step is recorded too, but it is not
+        # marked as a step.
         if self._state == "warming" and begins >= first - 1:
             self._probes.record(True)
             self._recorder.start()
@@ -181,8 +184,8 @@ class Window:
     def _close(self) -> None:
         self._state = "done"
         self._probes.record(False)
-        # Some profilers crash the process when they stop. The note
-        # lets `weft record` name the cause.
+        # Some profilers crash the process when they stop. If this happens, `weft record` finds this
+        # note and can name the cause.
         self._hold.say(self._recorder.framework)
         self._files += [os.path.basename(path) for path in self._recorder.stop()]
         self._hold.say("")
@@ -229,8 +232,8 @@ class Window:
             self._give_up(error)
         finally:
             self._busy = False
-        # Under `weft record` the claim files stay: from them, the command finds the processes that
-        # wrote nothing.
+        # Under `weft record` the claim files stay. From these files, the command finds out which
+        # processes wrote nothing.
         if not self._settings.exclusive:
             self._hold.forget()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weft for JAX: redistributes arrays, and holds the hook that records JAX jobs.
+"""Weft for JAX: redistributes arrays, and contains the hook that records JAX jobs.
 
     import weft.jax
     moved = weft.jax.reshard(array, sharding)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates JAX's shardings into what Weft's planner takes: boxes, or a mesh with axes."""
+"""Translates JAX's shardings into the forms that Weft's planner takes: boxes, or a mesh with
+axes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Boxes = Dict[Any, Box]
 
 
 def boxes_of(sharding: Any, shape: Shape) -> Boxes:
-    """The boxes of an array of this shape.
+    """The box of each device for an array of this shape.
 
     Raises JAX's own exception if JAX does not allow the sharding for the shape.
     """
@@ -54,14 +55,14 @@ def numbers(devices: Sequence[Any]) -> Dict[Any, int]:
 
 
 def as_boxes(held: Boxes, number: Dict[Any, int]) -> Any:
-    """An end of the redistribution that is described by its boxes only."""
+    """Describe the source or the target of a redistribution to the planner by its boxes only."""
     parts = {number[device]: [[[strip] for strip in box]] for device, box in held.items()}
     return _core.ReshardEnd.parts(parts)
 
 
 def as_mesh(sharding: Any, rank: int, number: Dict[Any, int]) -> Optional[Any]:
-    """An end of the redistribution that is described by a mesh with named axes; None if the
-    sharding has no mesh. The planner finds better plans if it knows the axes."""
+    """Describe the source or the target of a redistribution to the planner by a mesh with named
+    axes. None if the sharding has no mesh. The planner finds better plans if it knows the axes."""
     mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
     if mesh is None or spec is None or not hasattr(mesh, "devices"):
         return None

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host memory that becomes a jax.Array without a copy.
+"""Allocates host memory that can become a jax.Array without a copy.
 
-JAX on CPU adopts memory that begins at a multiple of 64 bytes, for any CPU device, and keeps the
-memory's owner alive until the array is freed.
+On a CPU, JAX can use existing memory as an array, if the memory begins at a multiple of 64 bytes.
+This works for any CPU device. JAX keeps the owner of the memory alive until the array is freed.
 
-The kernel clears new memory page by page. With pages of 4 KiB, which XLA uses, that takes several
-times as long as writing the data. So large arrays get huge pages, and the memory of freed arrays is
-kept in a pool for the next arrays. The pool has a size limit, and the kernel may take pages back
-from it whenever it needs memory.
+The kernel clears new memory page by page. With pages of 4 KiB, which XLA uses, clearing the pages
+takes several times as long as writing the data. So large arrays get huge pages, and the memory of
+freed arrays is kept in a pool for later arrays. The pool has a size limit, and the kernel may take
+pages back from the pool whenever it needs memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARE_KEPT = 8  # the pool keeps at most 1/8 of the machine's memory
 
 
 def whole_pages(size: int) -> int:
-    """The size of the smallest number of pages that holds `size` bytes."""
+    """Round `size` up to whole pages."""
     block = HUGE_PAGE if size >= HUGE_PAGE else SMALL_BLOCK
     return -(-size // block) * block
 
@@ -48,8 +48,8 @@ class _Pages:
             self._advise("MADV_HUGEPAGE")
 
     def may_be_taken_back(self) -> None:
-        """Allow the kernel to take the pages back if it is short of memory. This ends for each page
-        when something is written to it."""
+        """Allow the kernel to take the pages back if it is short of memory. When something is
+        written to a page, the kernel may no longer take that page."""
         if self._huge:
             self._advise("MADV_FREE")
 
@@ -62,8 +62,8 @@ class _Pages:
 
 
 class Pool:
-    """Unused blocks of pages, kept for arrays of about the same size. If there are too many, the
-    oldest are released first."""
+    """Unused blocks of pages, kept for arrays of about the same size. If the blocks together exceed
+    the limit, the oldest blocks are released first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -97,8 +97,8 @@ class Pool:
 
 
 class _Loan:
-    """Owner of a block of pages that NumPy and JAX arrays use. NumPy arrays keep a reference to it;
-    when the last reference goes, the block returns to the pool."""
+    """Owner of a block of pages that NumPy and JAX arrays use. The arrays keep a reference to this
+    object. When the last reference disappears, the block returns to the pool."""
 
     def __init__(self, pool: Pool, size: int) -> None:
         self._pool = pool
@@ -121,7 +121,8 @@ pool = Pool(_machine_bytes() // SHARE_KEPT)
 
 
 def empty(shape: Tuple[int, ...], dtype: Any) -> Any:
-    """A NumPy array with undefined contents, whose memory JAX can adopt."""
+    """A NumPy array with undefined contents. JAX can use the memory of this array without a
+    copy."""
     size = math.prod(shape) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)

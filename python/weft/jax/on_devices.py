@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributes arrays between devices of one process that have their own memory, such as GPUs.
+"""Redistributes arrays between devices of one process that have separate memory, such as GPUs.
 
 Only JAX operations can access that memory. So each device slices out the pieces that other devices
 need, JAX copies the pieces from device to device, and each receiver writes them into its new shard
@@ -21,7 +21,7 @@ Piece = Tuple[Any, Box]
 
 
 def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
-    # _budget has no effect: JAX decides itself how many copies are in flight.
+    # _budget has no effect, because JAX itself decides how many copies run at the same time.
     shape = array.shape
     source = boxes_of(array.sharding, shape)
     target = boxes_of(sharding, shape)
@@ -47,7 +47,7 @@ def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
 
 
 def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> List[Piece]:
-    """The pieces that make up the box `wanted` of `device`, and the sender of each.
+    """The pieces that together form the box `wanted` of `device`, and the sender of each piece.
 
     If several devices hold the same piece and `device` is one of them, it takes its own copy.
     Otherwise the sender is the device that has been asked for the fewest pieces so far (`load`).

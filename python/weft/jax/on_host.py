@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributes arrays between CPU devices, of one process or of several.
+"""Redistributes arrays between CPU devices of one or several processes.
 
-The CPU devices of one process share its memory: all cores copy what a device needs directly from
-the old shards into the new ones. Between processes, messages go over TCP; see peers.py.
+The CPU devices of one process share the memory of the process. So all cores together copy the
+elements that a device needs directly from the old shards into its new shard. Processes send
+messages to each other over TCP; see peers.py.
 
 A device whose shard does not change keeps using the memory of the source array. That is safe even
 if the source is deleted or donated later: JAX never writes to memory that has another reference.
@@ -23,15 +24,15 @@ from .layouts import Box, Boxes, as_boxes, as_mesh, box_at, boxes_of, numbers, s
 from .peers import peers_of
 
 MOST_ROUTES = 256
-# The link that plans between processes assume: TCP within one machine. A plan within one process
-# does not depend on it.
+# The link that the planner assumes between processes: TCP within one machine. A plan within one
+# process does not depend on the link.
 LINK = {"link": "50us,2GB/s", "message_cost": "20us"}
 
 
 @dataclass(frozen=True)
 class Route:
-    """How an array of one shape and type gets from one sharding to another. It is computed once and
-    reused for all such arrays."""
+    """How to move an array of one shape and type from one sharding to another. A route is computed
+    once and reused for all such arrays."""
 
     kept: Tuple[Tuple[Any, Box], ...]
     """The devices of this process whose shard does not change, each with the box of its shard."""
@@ -43,8 +44,8 @@ class Route:
     processes: Tuple[int, ...]
     """The processes that take part; empty if nothing has to move."""
     program: Any
-    """A list with one program per device if only one process takes
-    part, else the program of this process."""
+    """If only one process takes part, a list with one program per device. If several processes take
+    part, the program of this process."""
 
 
 def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
@@ -52,8 +53,8 @@ def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
     shards = {shard.device: shard.data for shard in array.addressable_shards}
     gets = {device: memory.empty(shape_of(box), array.dtype) for device, box in planned.gets}
     if planned.processes:
-        # The NumPy views keep the source memory alive while it is read. Making a view also waits
-        # until JAX has computed the shard.
+        # The NumPy views in `held` keep the source memory alive while it is read. Making a view
+        # also waits until JAX has computed the shard.
         held = {device: _in_rows(shards[device]) for device in planned.devices if device in shards}
         ends = [
             (_address(held.get(device)), _address(gets.get(device))) for device in planned.devices
@@ -80,7 +81,8 @@ def _assembled(array: Any, sharding: Any, parts: List[Tuple[Any, Box, Any]]) -> 
         ]
         arrays = jax.device_put([part for _, _, part in parts], places, may_alias=True)
         return jax.make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
-    # Several devices may hold copies of the same box. Any of them may get any of the copies.
+    # Several devices may hold copies of the same box. It does not matter which of these devices
+    # gets which copy.
     by_box: Dict[Box, List[Any]] = {}
     for _, box, part in parts:
         by_box.setdefault(box, []).append(part)
@@ -94,8 +96,8 @@ def _address(part: Any) -> int:
 
 
 def _in_rows(shard: Any) -> Any:
-    """The shard as a NumPy array in row-major order. This copies only
-    if the JAX array has another memory layout."""
+    """The shard as a NumPy array in row-major order. The elements are copied only if the JAX array
+    has another memory layout."""
     return np.asarray(shard, order="C")
 
 
@@ -137,7 +139,7 @@ def _plan(
     options: Dict[str, Any] = {"direct": True}
     alone = len({device.process_index for device in number}) == 1
     # The planner may use the meshes only if no device keeps its shard. Otherwise the meshes would
-    # describe more than what moves.
+    # also describe shards that do not move.
     if not alone and len(boxes[1]) == len(shardings[1].device_set):
         meshes = [as_mesh(sharding, len(shape), number) for sharding in shardings]
         if None not in meshes:
@@ -150,7 +152,7 @@ def _elements(box: Box) -> int:
 
 
 def _devices_each(number: Dict[Any, int]) -> int:
-    """The number of devices per process; 0 if processes have different numbers of them."""
+    """The number of devices per process; 0 if not all processes have the same number of devices."""
     counts: Dict[int, int] = {}
     for device in number:
         counts[device.process_index] = counts.get(device.process_index, 0) + 1

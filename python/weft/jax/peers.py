@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections between the processes of a JAX job.
+"""Connects the processes of a JAX job, so that they can send data to each other.
 
-JAX has no function that sends data to one other process. So the processes use Weft's TCP transport.
-They exchange their addresses through the key-value store that jax.distributed starts.
+JAX has no function that sends data to one particular process. So the processes use Weft's TCP
+transport. They exchange their addresses through the key-value store that jax.distributed starts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def _job() -> Any:
 
 
 def _host(job: Any) -> str:
-    """The address at which the other processes can reach this machine: that of the network
-    interface that leads to the coordinator."""
+    """The address at which the other processes can reach this machine. This is the address of the
+    network interface that leads to the coordinator."""
     name, _, port = job.coordinator_address.rpartition(":")
     family, kind, protocol, _, place = socket.getaddrinfo(
         name.strip("[]"), int(port), type=socket.SOCK_DGRAM
@@ -46,8 +46,8 @@ def _host(job: Any) -> str:
 
 
 def _awaited(job: Any, key: str, who: str, end: float, timeout: float) -> str:
-    """Wait for the value that another process puts into the store. Each wait is at most a second,
-    so that Ctrl-C can interrupt it."""
+    """Wait for the value that another process puts into the store. The wait consists of waits of at
+    most one second each, so that Ctrl-C can interrupt it."""
     while True:
         left = end - time.monotonic()
         try:
@@ -59,8 +59,8 @@ def _awaited(job: Any, key: str, who: str, end: float, timeout: float) -> str:
 
 
 class Peers:
-    """Connections between the processes of one set. After a process has failed, every later use
-    raises the same PeerFailed."""
+    """Connections between the processes of a given set. After one of these processes has failed,
+    every later use raises the same PeerFailed."""
 
     def __init__(self, processes: Tuple[int, ...]) -> None:
         self._processes = processes
@@ -102,8 +102,8 @@ _lock = threading.Lock()
 
 
 def peers_of(processes: Tuple[int, ...]) -> Peers:
-    """The connections of this set of processes. They are made anew if the job calls
-    jax.distributed.shutdown() and initializes again."""
+    """The connections between these processes. They are made again if the job calls
+    jax.distributed.shutdown() and then jax.distributed.initialize()."""
     client = _job().client
     with _lock:
         if _known_in[0] is not client:

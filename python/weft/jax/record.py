@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records steps of a JAX job with JAX's own profiler.
 
-JAX has no optimizer whose calls could be hooked, but it has compiled functions. If JAX computes
-gradients while it traces a function, this function trains, and each call of the function from
-Python is a step. If JAX never computes gradients (the user may have written them by hand), Rounds
-finds out which compiled function ends a step.
+JAX has no optimizer class, so no call of an optimizer shows where a step ends. But the script calls
+compiled functions. If JAX computes gradients while it traces such a function, this function trains,
+and each call of the function from Python is a step. If JAX never computes gradients (the user may
+compute them by hand), Rounds finds out which compiled function ends a step.
 
 A call returns before its work is done. So the hook reports the end of a step only when the next
 call begins. If the job waits for the result before that, the wait belongs to the step.
@@ -56,7 +56,7 @@ class JaxRecorder(Recorder):
     def start(self) -> None:
         import jax
 
-        # Wait for the last step's work, which would otherwise appear in the recording.
+        # Wait until the work of the last step is done; otherwise it would appear in the recording.
         jax.block_until_ready(self.latest)
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0
@@ -111,7 +111,7 @@ class JaxRecorder(Recorder):
 
 
 class _Calls:
-    """Watches calls of compiled functions from Python, and knows which of the functions train."""
+    """Watches calls of compiled functions from Python, and notes which of these functions train."""
 
     def __init__(self, window: Window, recorder: JaxRecorder) -> None:
         self._window = window
@@ -165,7 +165,7 @@ class _Watched:
         raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Bind to an instance, because methods may be compiled too."""
+        """Bind to an instance as a method, because the user may compile methods too."""
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
@@ -180,7 +180,7 @@ class _Watched:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle as the wrapped function, because the process that unpickles it may not have Weft.
-        typing.cast() returns its second argument unchanged, so it serves as the reconstructor."""
+        The pickle calls typing.cast(), which returns its second argument unchanged."""
         return cast, ("Any", self._weft_function)
 
 

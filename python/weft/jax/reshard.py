@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves a jax.Array to another sharding.
 
-Recording a job imports this module too, in any version of Python and without Weft's compiled part
-(see weft.jax.record). So JAX and the compiled part are imported only on the first call of
-reshard().
+The hook that records JAX jobs (weft.jax.record) is in the same package, so recording a job imports
+this module too. It must then work in any version of Python and without Weft's compiled part. So JAX
+and the compiled part are imported only on the first call of reshard().
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ def reshard(
     timeout: Optional[float] = None,
     dtype: Any = None,
 ) -> Any:
-    """Return the same array with another sharding, which may be over other devices.
+    """Return the array with another sharding, which may use other devices.
 
     array: a jax.Array. In a job of several processes, all processes that have devices of the old or
       the new sharding must call this function, in the same order.
     sharding: any jax.sharding.Sharding that JAX allows for the shape, or a device.
-    budget: bytes that a device may use beside the old and the new array; None: no limit. A move
-      within one process uses no additional memory.
+    budget: the most bytes of memory that a device may use in addition to the old and the new array;
+      None: no limit. A move within one process uses no additional memory.
     donate: give up the memory of `array`, like jax.jit with donate_argnums. The array cannot be
       used afterwards.
     timeout: seconds to wait for other processes; default: 300. If a process does not answer or is

@@ -39,8 +39,8 @@ class MxnetRecorder(Recorder):
         self._task: Any = None
         self._drives_servers = False
         self.ended: Optional[int] = None
-        """The step whose update has returned, if its end has not
-        been reported to the window yet."""
+        """The step whose update has returned but whose end has not been reported to the window yet;
+        else None."""
 
     def version(self) -> str:
         import mxnet
@@ -178,7 +178,8 @@ def install(settings: Settings) -> Window:
     def after(update: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(update)
         def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
-            # Two updates without a forward pass between them: report the first one's end now.
+            # If there was no forward pass since the last update, the end of that update's step has
+            # not been reported yet. Report it now.
             report_end()
             result = update(self, *args, **kwargs)
             recorder.ended = rounds.ended_step(id(self))
@@ -197,9 +198,9 @@ def install(settings: Settings) -> Window:
 def _record_transfers(facts_of_worker: str) -> None:
     """Record the transfers of this server with the probes.
 
-    Nothing tells a server when the window opens, so it records from its start until worker 0 has
-    written its job facts to `facts_of_worker`. Workers talk to servers only, so these transfers are
-    needed to relate the clocks of the workers.
+    Nothing tells a server when the workers start to record. So a server records from its start
+    until worker 0 has written its job facts to the file `facts_of_worker`. Workers exchange data
+    only with servers, so Weft needs these transfers to relate the clocks of the workers.
     """
     probes = Probes()
     probes.record(True)
@@ -213,7 +214,7 @@ def _record_transfers(facts_of_worker: str) -> None:
 
 
 def before_import(settings: Settings) -> Optional[Callable[[], None]]:
-    """Prepare a server; None in a worker.
+    """Prepare a server before it imports mxnet. Returns None in a worker.
 
     A server process never returns from `import mxnet`, and MXNet writes its profile into the
     current directory. So the server changes into a temporary folder before the import. The returned

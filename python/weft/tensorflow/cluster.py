@@ -24,8 +24,8 @@ class Task(NamedTuple):
 
     @property
     def is_server(self) -> bool:
-        """Whether the process runs what a coordinator sends to it: a parameter server, or a worker
-        of a cluster that has parameter servers."""
+        """Whether a coordinator sends functions to this process, which it runs. Such a process is a
+        parameter server, or a worker of a cluster that has parameter servers."""
         return self.servers > 0 and self.kind in ("ps", "worker")
 
     @property

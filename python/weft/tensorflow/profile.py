@@ -9,7 +9,7 @@ from .._recording import files, process
 
 
 class XplaneProfile:
-    """One recording of this process."""
+    """Makes one recording of this process with TensorFlow's profiler."""
 
     def __init__(self, path: str) -> None:
         self._path = path

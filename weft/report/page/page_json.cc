@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per member of PageData in web/page_data.ts, in the same order. Times are written in
-// nanoseconds; the page formats them. Lists that grow with the job (waits, collectives, memory
-// points) are shortened here, because a page must stay below 15 MB.
+// Writes the data of a page as JSON. There is one function for each member of PageData in
+// web/page_data.ts, in the same order. Times are written in nanoseconds; the page formats them.
+// Some lists grow with the job: waits, collectives and memory points. They are shortened here,
+// because a page must stay below 15 MB.
 #include "weft/report/page/page_json.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void write_numbers(JsonWriter& json, const char* name, const auto& numbers) {
   json.end_array();
 }
 
-/// The last part of a path. The commands on the page have the full paths.
+/// The last part of a path. The page shows full paths only in its commands.
 std::string file_name(const std::string& path) {
   const std::filesystem::path whole(path);
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
@@ -39,9 +40,9 @@ void write_names(JsonWriter& json, const char* name, const std::vector<std::stri
   json.end_array();
 }
 
-/// The devices of the job by name, such as "NVIDIA H200 x4". A trace may list all devices of its
-/// host, but a rank is counted as one device: otherwise the devices of a host would be counted once
-/// per rank.
+/// The names of the job's devices with their numbers, such as "NVIDIA H200 x4". A trace may list
+/// all devices of its host. So only the first device of each rank is counted; otherwise the devices
+/// of a host would be counted once per rank.
 std::vector<std::string> device_names(const trace::Run& run) {
   std::map<std::string, std::int64_t> count;
   for (const trace::RankTrace& rank : run.ranks) {
@@ -81,7 +82,8 @@ void write_findings(JsonWriter& json, const PageInput& input) {
     json.field("advice", finding.advice).field("what_if", finding.what_if);
     json.field("command", input.finding_commands[i]);
     json.field("start", view.start).field("end", view.end);
-    // Not every recorded event is drawn: sync events, for example, have no span.
+    // The op may have no span, because not every recorded event is drawn. Sync events, for example,
+    // are not.
     json.field("span", span == kNoSpan ? std::int64_t{-1} : std::int64_t{span});
     json.end_object();
   }
@@ -108,8 +110,8 @@ double replay_error(const predict::RankSummary& rank) {
   return worst;
 }
 
-/// The six ranks that this rank waits for longest, longest first. All other ranks share one last
-/// entry with rank -1.
+/// The six ranks for which this rank waits longest, in descending order of the waiting time. One
+/// last entry with rank -1 has the total of all other ranks.
 std::vector<std::pair<std::int32_t, Nanos>> longest_waits(const CauseTimes& causes) {
   constexpr std::size_t kMost = 6;
   std::vector<std::pair<std::int32_t, Nanos>> waits(causes.waiting_for.begin(),
@@ -122,7 +124,7 @@ std::vector<std::pair<std::int32_t, Nanos>> longest_waits(const CauseTimes& caus
   return waits;
 }
 
-/// `replayed` is null if the replay has no such rank.
+/// Writes one rank. `replayed` is null if the replay does not contain this rank.
 void write_rank(JsonWriter& json, const diagnose::RankDiagnosis& rank,
                 const predict::RankSummary* replayed, Nanos on_path) {
   const CauseTimes& causes = rank.causes.mean;
@@ -138,7 +140,8 @@ void write_rank(JsonWriter& json, const diagnose::RankDiagnosis& rank,
   json.field("collectives", rank.lateness.collectives).field("came_last", rank.lateness.last);
   json.field("made_wait", rank.lateness.made_wait).field("on_path", on_path);
   json.field("replay_error", replayed ? replay_error(*replayed) : 0.0);
-  // The diagnosis and the replay are made separately; a rank without a replay gets default values.
+  // Diagnosis and replay are separate analyses, so a rank may be missing in the replay. Its clock
+  // then has default values.
   const trace::ClockFit clock = replayed ? replayed->clock : trace::ClockFit{};
   json.key("clock").begin_object();
   json.field("offset", clock.offset).field("uncertainty", clock.offset_uncertainty);
@@ -163,7 +166,8 @@ void write_ranks(JsonWriter& json, const PageInput& input) {
   json.end_array();
 }
 
-/// The rows have a lateness per column; the columns describe the collective with the largest skew.
+/// Writes the heat map. A row has one lateness per column. Several collectives may share a column;
+/// the column describes the collective with the largest skew.
 void write_heat_map(JsonWriter& json, const PageInput& input) {
   const std::vector<diagnose::CollectiveSkew>& skews = input.diagnosis.skews;
   const HeatMap map = make_heat_map(skews);
@@ -194,7 +198,8 @@ void write_memory(JsonWriter& json, const PageInput& input) {
     const sim::MemoryCurve& curve = each.curve;
     json.begin_object().field("rank", each.rank).field("device", curve.device);
     json.field("source", sim::memory_source_name(curve.source));
-    // Two columns instead of a list of points: shorter, and the page needs them separately.
+    // Times and bytes are two separate arrays: this is shorter than a list of points, and the page
+    // needs the arrays separately.
     json.key("times").begin_array();
     for (const sim::MemoryPoint& point : curve.points) json.value(point.time);
     json.end_array().key("bytes").begin_array();
@@ -247,7 +252,8 @@ void write_what_if(JsonWriter& json, const PageInput& input) {
   write_prediction(json, summary.prediction.baseline);
   json.end_object().key("answers").begin_array();
   const predict::Answer* best = summary.best_choice();
-  // The user's what-ifs come first: the page shows the first of them when it opens.
+  // The user's what-ifs come first, because the page shows the first answer of the list when it
+  // opens.
   const auto write_answer = [&](const predict::Answer& answer, bool asked) {
     json.begin_object().field("what_if", answer.what_if).field("asked", asked);
     json.field("best", &answer == best);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything on the page of a job except the timeline, as JSON. web/page_data.ts declares the same
-// structure and says what each member means.
+// Writes everything on the page of a job except the timeline as JSON. web/page_data.ts declares the
+// same structure and says what each member means.
 #pragma once
 
 #include <string>

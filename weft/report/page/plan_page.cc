@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads each plan, simulates its schedule, and writes both as JSON. web/plan_page.ts shows the
-// result; its interfaces PlanPage, Plan and Stage declare the members.
+// Reads each plan, simulates the schedule of the plan, and writes the plan and the schedule as
+// JSON. web/plan_page.ts shows the result. Its interfaces PlanPage, Plan and Stage declare the
+// members.
 #include "weft/report/page/plan_page.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ using pipeline::PlannedStage;
 using pipeline::ReadPlan;
 using pipeline::exports::Scheduled;
 
-/// Writes one object per stage; `Stage` of web/plan_page.ts declares its members. Times are of one
+/// Writes one object per stage; `Stage` of web/plan_page.ts declares its members. Times are for one
 /// micro-batch.
 void write_stages(JsonWriter& json, const ReadPlan& plan, const Scheduled& scheduled) {
   json.key("stages").begin_array();
@@ -30,8 +31,8 @@ void write_stages(JsonWriter& json, const ReadPlan& plan, const Scheduled& sched
     json.key("devices").begin_array();
     for (const std::int32_t device : planned.devices) json.value(device);
     json.end_array().field("recompute", planned.recompute).field("forward", stage.forward);
-    // A schedule may split the backward into the gradients of the input and of the weights; the
-    // table shows their sum.
+    // A schedule may split the backward into two ops: one for the gradients of the input, one for
+    // the gradients of the weights. The table of stages shows the sum of their times.
     json.field("backward", stage.input + stage.weight).field("all_reduce", stage.all_reduce);
     const bool last = s + 1 == plan.stages.size();
     json.field("sends", last ? Bytes{0} : plan.task.chain.cut[planned.last]).end_object();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of pipeline plans: the schedule of one plan, or of two plans on one time scale, and a
-// table of their stages.
+// Makes the page of pipeline plans. It shows the schedule of one plan, or the schedules of two
+// plans on the same time scale, and a table of their stages.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of work: the user's what-ifs first, so that an invalid one fails before the longer
-// analysis; then diagnosis and replay; then the timeline, which must know the views of all
-// findings; then the page.
+// Makes a report in four steps. First it predicts the user's what-ifs, so that an invalid what-if
+// fails before the longer analysis. Then it makes the diagnosis and the replay. Then it makes the
+// timeline, which must know the views of all findings. Then it makes the page.
 #include "weft/report/page/report.h"
 
 #include "weft/diagnose/diagnosis.h"
@@ -12,8 +12,8 @@
 namespace weft::report {
 namespace {
 
-/// Predicts the step for each what-if of the user alone and, if there are several, for all
-/// combined.
+/// Predicts the step for each what-if of the user alone. If there are several what-ifs, it also
+/// predicts the step for all of them together.
 Result<std::vector<predict::Answer>> answer(const predict::Job& job, const ReportOptions& options) {
   std::vector<predict::Answer> answers;
   if (options.what_ifs.empty()) return answers;
@@ -34,7 +34,8 @@ Result<std::vector<predict::Answer>> answer(const predict::Job& job, const Repor
   return answers;
 }
 
-/// Every command on the page must select the same run as this report does.
+/// Adds the option --run if the user chose a run, because every command on the page must select the
+/// same run as this report.
 std::string with_run(std::string command, const ReportOptions& options) {
   if (!options.run.empty()) command += " --run " + diagnose::shell_word(options.run);
   return command;
@@ -66,9 +67,9 @@ Result<Report> make_report(const predict::Job& job, const ReportOptions& options
   WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, prediction));
 
-  // The page links from each finding to a part of the timeline. All spans of that part are kept
-  // even if the rest of a large timeline is thinned; otherwise the op of the finding could be
-  // merged away.
+  // The page links each finding to a part of the timeline. In a large timeline, short neighbouring
+  // spans are merged, but not in these parts; otherwise the op of a finding could disappear in a
+  // merged span.
   TimelineOptions detailed = options.timeline;
   std::vector<std::string> finding_commands;
   std::vector<FindingView> finding_views;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a recorded job: diagnosis, timeline and what-if predictions on one HTML page that
-// needs no network.
+// Makes the report of a recorded job: one HTML page with diagnosis, timeline and what-if
+// predictions, which needs no network.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace weft::report {
 struct ReportOptions {
   std::vector<std::string>
       inputs;       ///< paths as the user gave them; the page repeats them in commands
-  std::string run;  ///< name of the run, if the input has several; else empty
-  /// The user's what-ifs, answered in addition to the standard ones: each alone and, if there are
-  /// several, also all combined.
+  std::string run;  ///< name of the run if the input has several runs; else empty
+  /// The user's what-ifs. The report predicts each of them alone and, if there are several, also
+  /// all of them together. It always has predictions for the standard what-ifs too.
   std::vector<std::string> what_ifs;
   std::vector<std::string> link_files;  ///< paths of the link tables in `links`
   std::vector<cost::LinkTable> links;
@@ -28,7 +28,7 @@ struct ReportOptions {
   TimelineOptions timeline;
 };
 
-/// The page, and the numbers that the command prints.
+/// The page, and the facts about it that the command prints.
 struct Report {
   std::string html;
   std::size_t ranks = 0;

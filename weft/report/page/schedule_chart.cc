@@ -14,9 +14,9 @@ using pipeline::Op;
 using pipeline::Span;
 using pipeline::exports::Scheduled;
 
-/// Writes the ops of one device. Kinds go into one string, and the numbers of all ops into one flat
-/// array: a schedule can have thousands of ops, and one JSON object per op would be several times
-/// larger.
+/// Writes the ops of one device. A schedule can have thousands of ops, and one JSON object per op
+/// would make the page several times larger. So the kinds of all ops are written as one string with
+/// one letter per op. The numbers of all ops are written as one array with four numbers per op.
 void write_row(JsonWriter& json, const std::string& name, const std::vector<Op>& order,
                const std::vector<Span>& spans) {
   std::string kinds;
@@ -53,8 +53,8 @@ std::vector<ScheduleChart> recorded_charts(const predict::Job& job) {
   if (!own) return charts;
   charts.push_back(std::move(*own));
   pipeline::SolveOptions options;
-  // A limit on decisions, not on time: the same recording gives the same page on every machine.
-  // 2000 decisions take a fraction of a second.
+  // The limit is a number of decisions of the solver and not a time, so that the same recording
+  // gives the same page on every machine. 2000 decisions take a fraction of a second.
   options.decisions = 2000;
   const auto best = pipeline::solve(recorded->pipeline, options);
   if (!best || best->makespan >= charts.front().scheduled.timeline.makespan) return charts;

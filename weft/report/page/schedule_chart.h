@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline schedules as Gantt charts: the data that web/gantt.ts draws.
+// Prepares pipeline schedules as the data of Gantt charts, which web/gantt.ts draws.
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ struct ScheduleChart {
 /// the same memory. Empty if the job is not a pipeline.
 std::vector<ScheduleChart> recorded_charts(const predict::Job& job);
 
-/// Writes the charts as a JSON array; ScheduleChart of web/gantt.ts declares its elements.
+/// Writes the charts as a JSON array. ScheduleChart of web/gantt.ts declares the elements of the
+/// array.
 void write_charts(JsonWriter& json, const std::vector<ScheduleChart>& charts);
 
 }  // namespace weft::report

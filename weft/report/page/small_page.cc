@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All styles are inline, because rules of a style element would also apply to the rest of the
-// notebook. Bars are spans with a width in per cent of the longest step, so that they need no
-// script.
+// Makes the summary of a report for notebooks. All styles are inline, because rules of a style
+// element would also apply to the rest of the notebook. Each part of a bar is a span element with a
+// width in per cent of the longest step, so that the bars need no script.
 #include "weft/report/page/small_page.h"
 
 #include <fmt/format.h>
@@ -25,9 +25,9 @@ double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// The colour of a cause, read from the style sheet of the page. Colours are defined only there, so
-/// that the summary and the page always agree. The fragment itself cannot use the style sheet's
-/// variables.
+/// The colour of a cause, read from the style sheet of the page. Colours are defined only in this
+/// style sheet, so that the summary and the page always have the same colours. The summary does not
+/// contain the style sheet, so it cannot use the variables of the style sheet.
 std::string_view colour_of(Cause cause) {
   std::string name = std::string("--weft-") + diagnose::cause_name(cause) + ":";
   std::replace(name.begin(), name.end(), '_', '-');
@@ -37,15 +37,15 @@ std::string_view colour_of(Cause cause) {
   return page_css().substr(begin, page_css().find_first_of(";}", begin) - begin);
 }
 
-/// "memory copy" for kMemoryCopy.
+/// The name of a cause for readers, for example "memory copy" for kMemoryCopy.
 std::string label_of(Cause cause) {
   std::string name = diagnose::cause_name(cause);
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
 }
 
-/// One table row: name, bar and step of a rank. The font size of the bar is 0, so that its height
-/// is that of its parts.
+/// One table row with the name, the bar and the step of a rank. The font size of the bar is 0, so
+/// that the bar is as high as its parts.
 std::string bar(const diagnose::RankDiagnosis& rank, Nanos longest) {
   std::string parts;
   for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
@@ -70,7 +70,8 @@ std::string bars(const diagnose::Diagnosis& diagnosis) {
                    [](const auto* a, const auto* b) { return a->step > b->step; });
   const std::size_t hidden = ranks.size() - std::min(ranks.size(), kMostRanks);
   ranks.resize(ranks.size() - hidden);
-  // Ranks are in order of time only if some are left out: then the order says why these are shown.
+  // If some ranks are left out, the slowest ranks are shown, in descending order of their step.
+  // Otherwise the ranks are shown in order of their numbers.
   if (hidden == 0) {
     std::sort(ranks.begin(), ranks.end(),
               [](const auto* a, const auto* b) { return a->rank < b->rank; });
@@ -85,7 +86,7 @@ std::string legend(const diagnose::Diagnosis& diagnosis) {
   std::string items;
   for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
     const auto cause = static_cast<Cause>(c);
-    // The legend lists only causes that occur: a notebook has little room.
+    // The legend lists only causes that occur, because a notebook has little room.
     const bool occurs = std::any_of(
         diagnosis.ranks.begin(), diagnosis.ranks.end(),
         [&](const diagnose::RankDiagnosis& rank) { return rank.causes.mean[cause] > 0; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A summary of the report for notebooks: an HTML fragment without script or style sheet that can be
-// placed in any page.
+// Makes a summary of the report for notebooks: an HTML fragment that can be placed in any page,
+// because it has no script and no style sheet.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weft::report {
 
-/// The verdict, one bar per rank that divides its step by cause, and the first three findings. At
-/// most eight ranks get a bar: the slowest ones.
+/// The summary has the verdict, one bar per rank and the first three findings. A bar shows how the
+/// step of its rank is divided into causes. Only the eight slowest ranks get a bar.
 std::string small_page(const diagnose::Diagnosis& diagnosis);
 
 }  // namespace weft::report

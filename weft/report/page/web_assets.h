@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skeleton, style sheet and scripts of the pages. The build bundles them and embeds them in the
-// library (embed.cmake), so that the command needs no files beside its executable. Private to this
-// folder.
+// The skeleton, style sheet and scripts of the pages. The build bundles these files and embeds them
+// in the library (embed.cmake), so that the command needs no files beside its executable. Only
+// files of this folder include this header.
 #pragma once
 
 #include <string_view>

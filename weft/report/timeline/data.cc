@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a timeline in four passes:
-//   1. Each rank is drafted in parallel: which events are drawn, their lanes and their rows
-//   (draft.cc).
+//   1. For each rank, in parallel, draft.cc decides which events are drawn, on which lanes and in
+//      which rows. The result is the draft of the rank.
 //   2. Spans that must not be merged are marked, then the drafts are thinned (thin.cc).
-//   3. The drafts are joined into columns, rank by rank. From here on a span has its final id.
-//   4. What refers to spans by id is added: launches, collectives, critical path (links.cc), and
-//   which
-//      ranks are similar (similar_ranks.cc).
+//   3. The drafts are joined into columns, rank by rank. After this pass, every span has its final
+//      id.
+//   4. The things that refer to spans by id are added: launches, collectives and the critical path
+//      (links.cc). Then the groups of similar ranks are found (similar_ranks.cc).
 #include "weft/report/timeline/data.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> ranks_of_lanes(const predict::Job& job) {
 }
 
 /// Calls body(op, index of the rank, event) for every op that has a recorded event. Transfers and
-/// inferred ops have none.
+/// inferred ops have no event.
 template <class Body>
 void for_recorded_ops(const predict::Job& job, const SpanIndex& index, const Body& body) {
   const graph::Ops& ops = job.graph.ops;
@@ -63,8 +63,8 @@ std::vector<RankTimeline> draft_ranks(const predict::Job& job) {
   return ranks;
 }
 
-/// Marks the spans that thinning must not merge: those on the critical path and those that overlap
-/// a detail window. Members of collectives are marked already.
+/// Marks the spans that thinning must not merge: spans on the critical path, and spans that overlap
+/// a detail window. Members of collectives are already marked.
 void keep_detail(const predict::Job& job, const diagnose::CriticalPath* path,
                  const std::vector<DetailWindow>& windows, const SpanIndex& index,
                  std::vector<RankTimeline>& ranks) {
@@ -89,8 +89,8 @@ void keep_detail(const predict::Job& job, const diagnose::CriticalPath* path,
   }
 }
 
-/// Joins the drafts of all ranks into the columns of a Timeline and records in a SpanIndex where
-/// each event went.
+/// Joins the drafts of all ranks into the columns of a Timeline, and records in a SpanIndex which
+/// span each event became.
 class Columns {
  public:
   Columns(const predict::Job& job, SpanIndex& index, Timeline& timeline)
@@ -106,8 +106,8 @@ class Columns {
       const auto lane = static_cast<std::uint32_t>(timeline_.lanes.size());
       timeline_.lanes.push_back(draft.lane);
       timeline_.lanes.back().rank = r;
-      // A stream with annotations has two lanes. Its index entry is the lane with the kernels,
-      // because gaps of the critical path are drawn there.
+      // A stream with annotations has two lanes. The index refers to the lane with the kernels,
+      // because gaps of the critical path are drawn on that lane.
       if (draft.lane.group != RowGroup::kRanges) {
         index_.lane_of_trace_lane[r][draft.trace_lane] = lane;
       }
@@ -133,8 +133,8 @@ class Columns {
     timeline_.recorded_spans += static_cast<std::int64_t>(row.spans.size());
   }
 
-  /// Adds one span for the group [begin, end) of the row. It has the name and the step of the
-  /// longest member.
+  /// Adds one span for the recorded spans [begin, end) of the row. The new span has the name and
+  /// the step of the longest of them.
   void add_span(std::uint32_t r, const RankTimeline& rank, const DraftRow& row, std::size_t begin,
                 std::size_t end) {
     TimelineSpans& spans = timeline_.spans;
@@ -189,8 +189,8 @@ Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* pa
   SpanIndex index;
   index.rank_of_lane = ranks_of_lanes(job);
   std::vector<RankTimeline> ranks = draft_ranks(job);
-  // So far an event has the step in which it starts. Device work runs later than its launch, and
-  // belongs to the step of its launch; the graph knows that step.
+  // So far, every event has the step in which it starts. But device work belongs to the step of its
+  // launch, and may start after that step. The graph has the right step.
   for_recorded_ops(job, index, [&](graph::OpId op, std::uint32_t rank, std::uint32_t event) {
     ranks[rank].step[event] = job.graph.ops.step[op];
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of the report as data: every recorded event that has a length as a span on a row,
-// and the launches, collectives and critical path that connect spans. The spans of a row do not
-// overlap and are sorted by time, so that the page can find a span by binary search.
+// Makes the data of the report's timeline. Every recorded event that has a length is a span on a
+// row. Launches, collectives and the critical path connect spans. The spans of a row do not overlap
+// and are sorted by time, so that the page can find a span by binary search.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ constexpr std::uint32_t kNoSpan = 0xffffffffu;
 enum class SpanClass : std::uint8_t {
   kCompute,        ///< kernel, or computation in an op timeline
   kMemoryCopy,     ///< copy or memset
-  kCommunication,  ///< member of a collective or message: it waits first, then it transfers data
+  kCommunication,  ///< member of a collective or message: first waits, then transfers data
   kDataLoading,    ///< the host fetches a batch
   kRuntime,        ///< call into the device runtime
   kHostOp,         ///< framework operator on a host thread
@@ -35,7 +35,8 @@ const char* span_class_name(SpanClass span_class);
 enum class RowGroup : std::uint8_t { kStream, kTrack, kRanges, kHost };
 
 /// A thread, a stream, a track of an op timeline, or the annotations of a stream. Timeline::lanes
-/// is in drawing order: by rank, and within a rank device lanes before host threads.
+/// has the lanes in the order in which they are drawn: rank by rank, and for each rank first the
+/// device lanes, then the host threads.
 struct TimelineLane {
   std::uint32_t rank = 0;  ///< index into Timeline::ranks
   RowGroup group = RowGroup::kStream;
@@ -47,7 +48,8 @@ struct TimelineRank {
   std::int32_t rank = -1;
   std::string place;  ///< host name, or stage and replica of a pipeline; may be empty
   /// Index of the first rank with about the same times (see find_similar_ranks()); the rank's own
-  /// index if no earlier rank is similar. The page folds similar ranks.
+  /// index if no earlier rank is similar. The page shows one of several similar ranks and folds the
+  /// others.
   std::uint32_t like = 0;
 };
 
@@ -59,7 +61,7 @@ struct TimelineRow {
   std::uint32_t last = 0;
 };
 
-/// A name and a class. Spans with the same name and class share a label, which keeps the page
+/// A name and a class. Spans with the same name and class share one label. This keeps the page
 /// small.
 struct SpanLabel {
   NameId name = 0;
@@ -74,8 +76,9 @@ struct TimelineSpans {
   std::vector<Nanos> duration;
   std::vector<std::uint32_t> label;
   std::vector<std::int32_t> step;  ///< step number; -1 outside of all steps
-  /// Thinning merges short neighbours into one span. `count` is the number of recorded spans in it
-  /// (1 if none were merged), `busy` the sum of their durations, without the gaps between them.
+  /// Thinning merges short neighbours into one span. `count` is the number of recorded spans that a
+  /// span stands for (1 if it was not merged). `busy` is the sum of the durations of these recorded
+  /// spans, without the gaps between them.
   std::vector<std::uint32_t> count;
   std::vector<Nanos> busy;
 
@@ -99,7 +102,8 @@ struct TimelineCollective {
   std::vector<std::uint32_t> members;  ///< spans, one per recorded member
 };
 
-/// One op or gap on the critical path. Times are recorded times, even if a replay found the path.
+/// One op or gap on the critical path. The times are recorded times, although the path is found in
+/// a replay.
 struct TimelinePathPiece {
   std::uint32_t span = kNoSpan;  ///< kNoSpan for a gap
   std::uint32_t lane = kNoSpan;
@@ -137,15 +141,15 @@ struct DetailWindow {
 };
 
 struct TimelineOptions {
-  /// If the recording has more spans, short neighbours are merged: those of hosts first, then those
-  /// of devices. The limit can be exceeded, because some spans are never merged (see draft.h,
-  /// thin()).
+  /// If the recording has more spans than this limit, short neighbouring spans are merged: first
+  /// spans of host threads, then spans of devices. The result can still exceed the limit, because
+  /// some spans are never merged (see thin() in draft.h).
   std::size_t most_spans = 300'000;
   std::vector<DetailWindow> detail;
 };
 
-/// Spans on `path` are never merged. If `path` is null, the timeline has no critical path. O(n log
-/// n) in events, in parallel over ranks.
+/// Spans on `path` are never merged. If `path` is null, the timeline has no critical path. Takes
+/// O(n log n) time for n events and works on several ranks in parallel.
 Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* path,
                        const TimelineOptions& options = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides for each event of a rank whether it is drawn, on which lane, in which row and in which
-// class of colours.
+// Decides for each event of a rank whether the event is drawn, on which lane, in which row and with
+// which colour class.
 #include "weft/report/timeline/draft.h"
 
 #include <algorithm>
@@ -17,8 +17,9 @@ namespace {
 using trace::EventKind;
 
 bool is_drawn(EventKind kind) {
-  // Sync events cover the same time as the runtime calls that cause them. Allocations have no
-  // duration; the memory section shows them.
+  // Sync events are not drawn, because they cover the same time as the runtime calls that cause
+  // them. Memory events are not drawn, because they have no duration; the memory section of the
+  // page shows them.
   return kind != EventKind::kSync && kind != EventKind::kMemory;
 }
 
@@ -73,8 +74,8 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
   const trace::Events& e = trace.events;
   RankTimeline rank;
   rank.span_class.resize(e.size());
-  // One timeline lane per lane of the trace, except that annotations of a stream get a lane of
-  // their own: as rows of the stream's lane they would push the kernels to lower rows.
+  // Each lane of the trace becomes one lane of the timeline. But the annotations of a stream get a
+  // separate lane, because in the lane of the stream they would push the kernels to lower rows.
   std::map<std::pair<RowGroup, std::uint32_t>, std::vector<LaneSpan>> lanes;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (!is_drawn(e.kind[i])) continue;
@@ -100,8 +101,8 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
     }
     rank.lanes.push_back(std::move(lane));
   }
-  // Threads with many events come first, because the main thread is usually the one to look at.
-  // Streams are ordered by number.
+  // Threads with many events come first, because the main thread usually has most events and is the
+  // most interesting thread. Streams are ordered by number.
   std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const auto& a, const auto& b) {
     const auto key = [&](const DraftLane& lane) {
       const bool host = lane.lane.group == RowGroup::kHost;

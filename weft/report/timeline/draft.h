@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intermediate form of the timeline, between the events of a trace and the columns of a Timeline,
-// and the functions that build and connect it. Private to this folder.
+// Declares the draft of a timeline, a form between the events of a trace and the columns of a
+// Timeline, and the functions that make a draft and turn it into a Timeline. Only files of this
+// folder include this header.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace weft::report {
 
-/// The spans of one row and the groups into which thinning merges them. Group g consists of spans
-/// [groups[g], groups[g + 1]) and becomes one span of the timeline.
+/// The spans of one row, divided into groups of neighbours. Group g consists of spans [groups[g],
+/// groups[g + 1]). Thinning merges each group into one span of the timeline.
 struct DraftRow {
   std::uint32_t depth = 0;
   std::vector<LaneSpan> spans;
-  std::vector<std::uint32_t> groups;  ///< empty if each span is a group of its own
+  std::vector<std::uint32_t> groups;  ///< empty if each span is a separate group
 
   std::size_t group_count() const { return groups.empty() ? spans.size() : groups.size() - 1; }
 };
@@ -27,7 +28,7 @@ struct DraftLane {
   std::vector<DraftRow> rows;
 };
 
-/// The timeline of one rank, before all ranks are joined. Times are on the clock of the trace.
+/// The draft of one rank. Times are on the clock of the trace.
 struct RankTimeline {
   std::vector<DraftLane> lanes;
   std::vector<SpanClass> span_class;  ///< of each event
@@ -35,8 +36,8 @@ struct RankTimeline {
   std::vector<bool> keep;             ///< per event: thinning must not merge its span
 };
 
-/// Lays the events of a rank out in rows. `communication[event]` says whether the event is a member
-/// of a match. Leaves `step` and `keep` empty.
+/// Assigns the events of a rank to lanes and rows. `communication[event]` says whether the event is
+/// a member of a match. The members `step` and `keep` of the result are empty.
 RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
                                  const std::vector<bool>& communication);
 
@@ -45,11 +46,13 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
 /// thin.cc describes the method.
 void thin(std::vector<RankTimeline>& ranks, std::size_t most);
 
-/// TimelineRank::like for every rank: the first rank with the same device lanes, about the same
-/// time in each class, and about the same time waiting for other ranks. O(ranks * distinct ranks).
+/// Returns TimelineRank::like for every rank: the first rank that has the same device lanes, about
+/// the same time in each class of spans, and about the same time of waiting for other ranks. Takes
+/// O(r d) time for r ranks, of which d are not similar to an earlier rank.
 std::vector<std::uint32_t> find_similar_ranks(const Timeline& timeline);
 
-/// Maps events and lanes of the job to spans and lanes of the timeline. kNoSpan stands for none.
+/// Maps events and lanes of the job to spans and lanes of the timeline. kNoSpan means that there is
+/// no such span or lane.
 struct SpanIndex {
   std::vector<std::vector<std::uint32_t>> span_of_event;       ///< [index into Run::ranks][event]
   std::vector<std::vector<std::uint32_t>> lane_of_trace_lane;  ///< [index into Run::ranks][lane]

@@ -28,8 +28,8 @@ void add_launches(const predict::Job& job, const SpanIndex& index, Timeline& tim
   std::sort(timeline.launches.begin(), timeline.launches.end(), [](const auto& a, const auto& b) {
     return std::pair{a.work, a.call} < std::pair{b.work, b.call};
   });
-  // The events of a merged span can have several launches. Only the launch with the earliest call
-  // is kept, because the page looks up at most one call per span.
+  // A merged span can contain work of several launches. Only the launch with the earliest call is
+  // kept, because the page shows at most one call per span.
   const auto same_work = [](const auto& a, const auto& b) { return a.work == b.work; };
   timeline.launches.erase(
       std::unique(timeline.launches.begin(), timeline.launches.end(), same_work),
@@ -48,8 +48,8 @@ void add_collectives(const predict::Job& job, Timeline& timeline) {
       const std::uint32_t span = timeline.span_of_op[arrival];
       if (span != kNoSpan) collective.members.push_back(span);
     }
-    // Without a transfer its times are unknown; without members nothing on the timeline refers to
-    // it.
+    // A collective without a transfer is left out, because its times are unknown. A collective
+    // without members is left out, because no span belongs to it.
     if (source.transfer == graph::kNoId || collective.members.empty()) continue;
     collective.last_arrival = ops.recorded_start[source.transfer];
     collective.end = collective.last_arrival + ops.recorded_duration[source.transfer];
@@ -60,9 +60,10 @@ void add_collectives(const predict::Job& job, Timeline& timeline) {
 void add_path(const predict::Job& job, const diagnose::CriticalPath& path, const SpanIndex& index,
               Timeline& timeline) {
   const graph::Ops& ops = job.graph.ops;
-  // Gaps and transfers have no event. A gap is drawn on the lane of the op that follows it, a
-  // transfer on the lane of the member through which the path goes. lane_of maps lanes of the graph
-  // to lanes of the timeline, with the help of any op that has an event.
+  // Gaps and transfers have no event, so their lane does not follow from an event. A gap is drawn
+  // on the lane of the op that follows it. A transfer is drawn on the lane of the member through
+  // which the path goes. lane_of maps each lane of the graph to a lane of the timeline. Any op on
+  // the lane that has an event gives this mapping.
   std::vector<std::uint32_t> lane_of(job.graph.lanes.size(), kNoSpan);
   for (graph::OpId op = 0; op < ops.size(); ++op) {
     const std::uint32_t rank = index.rank_of_lane[ops.lane[op]];
@@ -76,8 +77,9 @@ void add_path(const predict::Job& job, const diagnose::CriticalPath& path, const
       member_of[{collective.transfer, job.graph.rank(arrival)}] = arrival;
     }
   }
-  // The path is found on replayed times, which do not overlap. Recorded times of its pieces may
-  // overlap slightly; they are clipped, so that the line never goes back in time.
+  // The path was found in a replay. In replayed times its pieces do not overlap, but in recorded
+  // times they may overlap slightly. The overlaps are cut off, so that the line of the path never
+  // goes back in time.
   Nanos last_end = INT64_MIN;
   for (const diagnose::PathPiece& piece : path.pieces) {
     const auto member = member_of.find({piece.op, piece.rank});
@@ -99,8 +101,8 @@ void add_steps(const predict::Job& job, Timeline& timeline) {
       step.start = std::min(step.start, steps.end[r][s] - steps.period[r][s]);
     }
     if (step.end == INT64_MIN) continue;
-    // Ranks end a step at slightly different times. The ruler shows steps end to end, so a step
-    // begins where the previous one ends on its last rank.
+    // Ranks end a step at slightly different times. The ruler of the page shows the steps without
+    // gaps and overlaps. So a step begins when the last rank ends the previous step.
     if (!timeline.steps.empty()) step.start = timeline.steps.back().end;
     timeline.steps.push_back(step);
   }

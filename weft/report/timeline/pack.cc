@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns instead of rows, and differences instead of absolute values: neighbours in a column are
-// similar, so most values fit in one byte and repeat, which gzip compresses well. A span takes 3 to
-// 6 bytes in the page. The header comes first in the file but is written last, because it contains
-// the sizes of the columns.
+// Writes a timeline as columns of integers. A column stores differences between neighbouring values
+// instead of the values. Neighbours in a column are similar, so most differences fit in one byte,
+// and many are equal. gzip compresses such bytes well: a span takes 3 to 6 bytes in the page. The
+// header comes first in the file but is written last, because it contains the sizes of the columns.
 #include "weft/report/timeline/pack.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Column {
   std::uint64_t count_ = 0;
 };
 
-/// Replaces each value by its difference from the previous one.
+/// Returns the difference between each value and the previous value.
 class Delta {
  public:
   std::int64_t operator()(std::int64_t value) { return value - std::exchange(last_, value); }
@@ -51,7 +51,8 @@ class Delta {
 
 using NamedColumns = std::vector<std::pair<const char*, Column>>;
 
-/// Labels in descending order of use, so that the 128 most frequent ones take one byte per span.
+/// The labels in descending order of their number of spans. So the 128 most frequent labels have
+/// numbers that fit in one byte.
 std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
   std::vector<std::size_t> uses(timeline.labels.size());
   for (const std::uint32_t label : timeline.spans.label) ++uses[label];
@@ -62,9 +63,9 @@ std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
   return order;
 }
 
-/// The columns `row.*` and `span.*`. A gap can be negative only at the first span of a row, because
-/// spans of a row do not overlap. `span.more` and `span.pause` are left out if no spans were
-/// merged.
+/// Adds the columns `row.*` and `span.*`. A gap is the time from the end of the previous span to
+/// the start of this one. It can be negative only at the first span of a row, because spans of a
+/// row do not overlap. `span.more` and `span.pause` are left out if no spans were merged.
 void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
                       NamedColumns& columns) {
   std::vector<std::uint32_t> place(label_order.size());
@@ -99,7 +100,8 @@ void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>
   columns.emplace_back("span.pause", std::move(pause));
 }
 
-/// Launches are sorted by their work, so the differences of both columns are small.
+/// Adds the columns `launch.*`. Launches are sorted by their work, so the differences in the two
+/// columns are small.
 void add_launch_columns(const Timeline& timeline, NamedColumns& columns) {
   Column call, work;
   Delta call_delta, work_delta;
@@ -111,7 +113,8 @@ void add_launch_columns(const Timeline& timeline, NamedColumns& columns) {
   columns.emplace_back("launch.work", std::move(work));
 }
 
-/// Kinds and groups repeat in almost every collective, so the columns have indices into `texts`.
+/// Adds the columns `collective.*` and `member.*`. Most collectives have the same few kinds and
+/// groups, so these columns have indices into `texts`.
 void add_collective_columns(const Timeline& timeline, Interner& texts, NamedColumns& columns) {
   Column kind, group, bytes, sequence, arrival, transfer, members, member;
   Delta arrival_delta, member_delta;
@@ -135,7 +138,8 @@ void add_collective_columns(const Timeline& timeline, Interner& texts, NamedColu
   columns.emplace_back("member.span", std::move(member));
 }
 
-/// A gap between two pieces is never negative (see add_path()), except before the first piece.
+/// Adds the columns `path.*`. The gap before a piece is never negative (see add_path()), except
+/// before the first piece.
 void add_path_columns(const Timeline& timeline, NamedColumns& columns) {
   const auto or_minus_one = [](std::uint32_t id) {
     return id == kNoSpan ? -1 : static_cast<std::int64_t>(id);
