@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How time is divided by cause. note_op() turns every op into two Changes: the begin and the end of
-// an interval in which a cause holds on the op's rank. sweep() goes through the changes of one rank
-// in the order of time, and keeps one counter per cause. The time between two changes counts for
-// the first cause whose counter is not 0. Only the first four causes have intervals. If none of
-// them holds, Tally looks up the next device work. Until this work was launched, the cause is the
-// host (or data loading, if the host fetched a batch at that time). After the launch, the cause is
-// idle. Tally also divides each piece of time among the windows.
+// Divides the time of each rank by cause. note_op() turns every op into Changes: the begin and the
+// end of an interval in which a cause holds on the op's rank. sweep() goes through the changes of
+// one rank in the order of time, and keeps one counter per cause. The time between two changes
+// counts for the first cause whose counter is not 0. Only the first four causes have intervals. If
+// none of them holds, Tally looks up the next device work. Until this work was launched, the cause
+// is the host (or data loading, if the host fetched a batch at that time). After the launch, the
+// cause is idle. Tally also divides each piece of time among the windows.
 #include "weft/sim/causes.h"
 
 #include <algorithm>
@@ -82,8 +82,8 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
   if (on_stream) view.device.push_back({starts[op], launched(graph, op, starts, ends)});
   switch (graph.ops.kind[op]) {
     case OpKind::kArrive: {
-      // An arrival with a duration does not wait for the others: its kernel ended before the
-      // transfer did, as a buffered send does. Its own length counts as transfer.
+      // An arrival with a duration does not wait for the other members. Its kernel ended before the
+      // transfer did, as a buffered send does. The duration of the arrival counts as transfer.
       add(Cause::kTransfer, starts[op], ends[op]);
       const std::uint32_t c = graph.ops.collective[op];
       const OpId transfer = c == kNoId ? kNoId : graph.collectives[c].transfer;
@@ -130,8 +130,9 @@ class Tally {
     }
   }
 
-  /// Divides [from, to), in which none of the first four causes holds. Until the launch of the next
-  /// device work, the time is data loading or host launch. After the launch it is idle.
+  /// Divides the time [from, to), in which none of the first four causes holds. Until the next
+  /// device work is launched, the cause is data loading or host launch. After the launch, it is
+  /// idle.
   void idle(Nanos from, Nanos to) {
     while (next_ < view_.device.size() && view_.device[next_].start < to) ++next_;
     const bool more = next_ < view_.device.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank spends its time on in a timeline. Every instant has exactly one cause, so the
-// causes of a window add up to its length in whole nanoseconds.
+// Finds out what each rank spends its time on in a timeline. Every instant has exactly one cause.
+// So the times of all causes in a window add up to the length of the window, in whole nanoseconds.
 #pragma once
 
 #include <array>

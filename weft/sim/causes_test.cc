@@ -105,7 +105,8 @@ TEST(Causes, PartsOfAMeanAddUpToIt) {
   EXPECT_EQ(mean[Cause::kWaiting], mean.waiting_for.at(1) + mean.waiting_for.at(2));
 }
 
-/// Slow reference implementation: looks at all ops for every interval between two changes.
+/// Computes the causes in a second, slow way: looks at all ops for every interval between two
+/// changes.
 CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
                                 const Window& window) {
   using graph::OpKind;
@@ -128,7 +129,8 @@ CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
       const OpKind kind = graph.ops.kind[op];
       if (kind == OpKind::kArrive) {
         const graph::OpId moves = graph.collectives[graph.ops.collective[op]].transfer;
-        // The last rank to arrive (of several at once, the lowest) waits only for the link.
+        // The rank that arrives last waits only for the link. If several ranks arrive last at the
+        // same time, the lowest of them counts as the last.
         const auto& arrivals = graph.collectives[graph.ops.collective[op]].arrivals;
         const bool last = std::all_of(arrivals.begin(), arrivals.end(), [&](graph::OpId other) {
           return std::pair{replay.end(other), -graph.rank(other)} <=

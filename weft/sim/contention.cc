@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed-point iteration. improve() takes the intervals in which collectives are resident from the
-// present timeline. It computes from them how long every slowed op takes, and replays. The rate of
-// an op depends only on what happened before it. So every round makes a longer prefix of the
-// timeline exact, and there is only one fixed point. settle() repeats this until no duration
-// changes. If that takes too many rounds, it runs the event-driven pass of contention_events.h. One
-// more round then checks the result of this pass.
+// Finds the contended timeline by a fixed-point iteration. One round is a call of improve(). It
+// finds the intervals in which collectives are resident in the present timeline. From these
+// intervals it computes how long every slowed op takes, and replays. The rate of an op depends only
+// on what happened before the op. So every round makes a longer prefix of the timeline exact, and
+// there is only one fixed point. settle() repeats the rounds until no duration changes. If there
+// are too many rounds, it runs the event-driven pass of contention_events.h. One more round then
+// checks the result of this pass.
 #include "weft/sim/contention.h"
 
 #include <algorithm>
@@ -50,8 +51,8 @@ Contention::Contention(const graph::Graph& graph, std::span<const double> slowdo
       slowdown_[op] = slowdown[op];
     }
   }
-  // On a rank without collectives, nothing is ever slowed. Drop its ops, which saves time in each
-  // round.
+  // On a rank without collectives, nothing is ever slowed. Drop the slowed ops of such a rank, so
+  // that the rounds take less time.
   for (Rank& rank : ranks_) {
     if (!rank.residents.empty()) continue;
     for (const Slowed& slowed : rank.slowed) slowdown_[slowed.op] = 1.0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compute slows down while a collective is resident on its rank, because both use the same
-// processors and the same memory. The two depend on each other: the time at which a collective is
-// resident depends on the compute before it, and the length of compute depends on when collectives
-// are resident. This class finds the timeline in which both fit.
+// Computes a timeline in which communication slows compute down. Compute takes longer while a
+// collective is resident on its rank, because both use the same processors and the same memory. So
+// compute and collectives depend on each other. The time at which a collective is resident depends
+// on the compute before it. The length of compute depends on the times at which collectives are
+// resident. The class Contention finds the timeline that fits both dependencies.
 #pragma once
 
 #include <span>
@@ -13,9 +14,9 @@
 namespace weft::sim {
 
 struct ContentionOptions {
-  /// The most rounds of iteration. If they are not enough, the slower event-driven pass runs. Each
-  /// round visits every slowed op once and updates what moved. Two to six rounds are usually
-  /// enough.
+  /// The largest number of rounds. If the timeline still changes after so many rounds, the slower
+  /// event-driven pass runs. Each round visits every slowed op once and updates the times that
+  /// changed. Two to six rounds are usually enough.
   int max_rounds = 24;
 };
 
@@ -70,7 +71,8 @@ class Contention {
   const graph::Graph* graph_;
   std::vector<Rank> ranks_;
   std::vector<double> slowdown_;  ///< 1.0 for ops that nothing slows
-  /// Scratch: when collectives are resident on one rank; merged, sorted by time.
+  /// Scratch space: the intervals in which collectives are resident on one rank, sorted by time.
+  /// Intervals that overlap are merged.
   std::vector<Interval> intervals_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A discrete-event simulation. A priority queue holds the starts and the expected ends of ops. When
-// the first collective becomes resident on a rank, or the last one ends, the rate of all slowed ops
-// that run there changes. Then the remaining work of each such op is updated, and a new end is put
-// into the queue. The old end stays in the queue. It has an old version number, so it is ignored.
+// Computes contended durations by a discrete-event simulation. A priority queue holds the starts
+// and the expected ends of ops. When the first collective becomes resident on a rank, or the last
+// one ends, the rate of all slowed ops that run on this rank changes. Then the remaining work of
+// each such op is updated, and a new end is put into the queue. The old end stays in the queue. It
+// has an old version number, so it is ignored.
 #include "weft/sim/contention_events.h"
 
 #include <algorithm>
@@ -117,9 +118,9 @@ class EventLoop {
                   version_[running.op]});
   }
 
-  /// `by` is +1 when a collective becomes resident, and -1 when one ends. Two collectives at once
-  /// slow an op no more than one does. So rates change only when the number of collectives becomes
-  /// 0 or leaves 0.
+  /// `by` is +1 when a collective becomes resident, and -1 when a collective ends. Two collectives
+  /// at the same time slow an op as much as a single one. So rates change only when the number of
+  /// collectives becomes 0 or stops being 0.
   void change_residents(Rank& rank, int by, Nanos now) {
     const bool was_busy = rank.residents > 0;
     rank.residents += by;
@@ -168,11 +169,11 @@ class EventLoop {
   std::span<const Nanos> delays_;
   std::vector<std::size_t> rank_of_lane_;
   std::vector<Rank> ranks_;
-  /// by op: the number of in-edges whose source has not ended
+  /// waits_for_[op]: the number of in-edges whose source has not ended
   std::vector<std::uint32_t> waits_for_;
   std::vector<Nanos> ready_, start_, duration_;
-  std::vector<std::uint32_t> version_;  ///< by op: how often its expected end has changed
-  /// by op: the arrivals that stop being resident when it ends
+  std::vector<std::uint32_t> version_;  ///< version_[op]: how often its expected end has changed
+  /// releases_[op]: the arrivals whose collective stops being resident when the op ends
   std::vector<std::vector<OpId>> releases_;
   std::vector<std::uint32_t> first_out_, out_;  ///< edges grouped by source
   std::vector<OpId> destination_;               ///< one entry per edge

@@ -22,7 +22,7 @@ Graph parse(std::string_view text) {
   return *std::move(parsed);
 }
 
-/// End of every op, every kernel slowed by `slowdown`.
+/// Returns the end of every op. Collectives slow every kernel by the factor `slowdown`.
 std::vector<Nanos> ends_of(std::string_view text, double slowdown) {
   const Graph graph = parse(text);
   std::vector<double> slowdowns(graph.size(), 1.0);
@@ -34,8 +34,8 @@ std::vector<Nanos> ends_of(std::string_view text, double slowdown) {
   return {replay.ends().begin(), replay.ends().end()};
 }
 
-// A collective that is resident from 100 to 200 ns on both ranks. `kernel` is the line of the
-// kernel under test, which is op 4.
+// Returns a graph in text form with a collective that is resident from 100 to 200 ns on both ranks.
+// `kernel` is the line of the kernel under test, which is op 4.
 std::string beside_collective(const std::string& kernel) {
   return R"(
     lane r0 stream 0
@@ -155,8 +155,9 @@ TEST(Contention, AgreesWithTheNaiveSimulator) {
       off_by_one += replay.end(op) != naive.end[op];
     }
   }
-  // Both round an end to the nearest nanosecond by the same rule. They differ only if sums of
-  // fractions, taken in a different order, fall on different sides of one half.
+  // The two simulators round an end to the nearest nanosecond by the same rule. But they add up
+  // fractions in different orders. So their ends differ only if one sum is rounded up and the other
+  // is rounded down.
   EXPECT_LE(off_by_one, ops / 10000);
   RecordProperty("most_rounds", most_rounds);
 }

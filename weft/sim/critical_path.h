@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path: the chain of ops that decides when the replay ends. It may pass through all
-// lanes and ranks. Each op on it started at the very instant at which the op before it allowed
-// this. The durations and delays on the chain add up to the end of its last op.
+// Finds the critical path of a replay. This is the chain of ops that decides when the replay ends.
+// The chain may pass through all lanes and ranks. Each op of the chain started as soon as the op
+// before it in the chain allowed this. The durations and delays of the chain add up to the end of
+// its last op.
 #pragma once
 
 #include <vector>

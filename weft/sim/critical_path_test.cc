@@ -60,7 +60,7 @@ TEST(CriticalPath, TiesGoToTheLowestId) {
 
 TEST(CriticalPath, OfNothingIsEmpty) { EXPECT_TRUE(path_of("").empty()); }
 
-/// Length of the longest chain that ends with `op`, found by trying every chain.
+/// Returns the length of the longest chain that ends with `op`. Tries every chain.
 Nanos longest_chain(const Graph& graph, OpId op) {
   Nanos longest = 0;
   for (const graph::Edge& edge : graph.in_edges(op)) {

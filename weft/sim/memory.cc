@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// There are two ways to compute a curve. If the trace has allocator events, from_allocator() adds
-// them up. Some events also have the allocator's total, which corrects the sum. If there are no
-// such events, from_shapes() estimates activations. It pairs each forward op with its backward op
-// by PyTorch's sequence number. If the backward function needs the inputs of the forward op, these
-// inputs count from the forward op to the backward op.
+// Computes memory curves in one of two ways. If the trace has allocator events, from_allocator()
+// adds them up. Some events also have the allocator's total, which corrects the sum. If there are
+// no such events, from_shapes() estimates activations. It pairs each forward op with its backward
+// op by PyTorch's sequence number. If the backward function needs the inputs of the forward op,
+// these inputs count from the forward op to the backward op.
 #include "weft/sim/memory.h"
 
 #include <algorithm>
@@ -97,8 +97,8 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
     const trace::MemoryDetail& detail = trace.memory[events.detail[event]];
     level += detail.bytes;
     if (detail.total_allocated >= 0) {
-      // The first total also shows how much was already allocated. Earlier points do not include
-      // this amount.
+      // The first total also shows how much was allocated before the recording began. The points
+      // before it lack this amount, so it is added to them.
       if (curve.source == MemorySource::kAllocationsOnly) {
         for (MemoryPoint& point : curve.points) point.allocated += detail.total_allocated - level;
         curve.source = MemorySource::kAllocator;
@@ -119,7 +119,7 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
   return curve;
 }
 
-/// The device that ran most kernels; -1 if the trace has no kernels.
+/// Returns the device that ran most kernels, or -1 if the trace has no kernels.
 std::int32_t main_device(const trace::RankTrace& trace) {
   std::map<std::int32_t, std::int64_t> kernels;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {

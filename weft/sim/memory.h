@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one recorded rank over time, one curve per device. The peak of a curve tells when most
-// memory was used, how many bytes, in which step and during which operator.
+// Computes how much memory one recorded rank uses over time, as one curve per device. Each curve
+// has a peak: the time at which most memory was used, the number of bytes, the step, and the host
+// op that ran at this time.
 #pragma once
 
 #include <string>

@@ -162,7 +162,8 @@ TEST(Memory, IsEstimatedFromInputsKeptForTheBackwardPass) {
   EXPECT_EQ(curves[0].peak.host_op, "aten::conv2d");
 }
 
-/// The ranks of one shared recording; empty if the recordings are not beside this checkout.
+/// Returns the ranks of one shared recording, or an empty list if the folder with the shared
+/// recordings is not beside this checkout.
 std::vector<RankTrace> recorded(const std::string& path) {
   const std::string file = std::string(WEFT_SOURCE_DIR) + "/../shared/traces/" + path;
   if (!std::filesystem::exists(file)) return {};

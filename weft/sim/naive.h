@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second simulator, with which tests compare the results of Replay. It shares no code with
-// Replay. It advances a clock from event to event, and at each event it looks at every op to see
-// whether it can start. It is slow because its code is simple, and simple code is easy to trust. It
-// also implements the contention rule (contention.h).
+// Simulates a graph in a second, slow way, so that tests can check the results of Replay. This
+// simulator shares no code with Replay. It advances a clock from event to event. At each event it
+// looks at every op to see whether the op can start. This is slow, but the code is simple, and
+// simple code is easy to trust. The simulator also implements the contention rule (contention.h).
 #pragma once
 
 #include <vector>

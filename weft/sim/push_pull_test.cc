@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How parameter servers appear in the graph: a push carries a gradient to its server, the server
-// adds up what all workers pushed, and a pull carries the result back.
+// Tests how parameter servers appear in the graph. A push carries a gradient to its server. The
+// server adds up what all workers pushed. A pull carries the sum back to a worker.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// run() computes all ops in the order of ids. update() computes only marked ops, in the same order.
-// visit() marks a successor if the new end can change the successor's start. Ids are a topological
-// order, so a visit only marks later ops, and every op is visited at most once. For checkpoint()
-// and rollback(), every overwritten value is written to a log (old_times_, old_durations_,
-// old_delays_). rollback() applies the log backwards.
+// Computes the times of ops. run() computes all ops in the order of ids. update() computes only
+// marked ops, in the same order. visit() computes one op. It marks a successor of the op if the
+// op's new end can change the successor's start. Ids are a topological order, so a visit only marks
+// later ops, and every op is visited at most once. For checkpoint() and rollback(), every
+// overwritten value is written to a log (old_times_, old_durations_, old_delays_). rollback()
+// applies the log backwards.
 #include "weft/sim/replay.h"
 
 #include <algorithm>
@@ -61,8 +62,9 @@ void Replay::run() {
     update();
     return;
   }
-  // The hot loop. It uses raw pointers. With the columns themselves, the compiler would have to
-  // assume that writing to end_ moves them, and would load their addresses again for every op.
+  // This loop takes most of the time of a replay, so it uses raw pointers. If it used the vectors
+  // themselves, the compiler would have to assume that writing to end_ changes their addresses. It
+  // would then load the addresses again for every op.
   const EdgeId* const first_edge = graph_->first_edge.data();
   const OpId* const source = source_.data();
   const Nanos* const delay = delay_.data();
@@ -170,7 +172,7 @@ void Replay::rollback() {
   WEFT_CHECK(noting_);
   clear_marks();
   // A value may have changed several times. Its first entry in the log holds the value at the
-  // checkpoint, so this entry must be written last. So go backwards.
+  // checkpoint, so this entry must be applied last. So apply the entries backwards.
   for (auto old = old_times_.rbegin(); old != old_times_.rend(); ++old) {
     start_[old->op] = old->start;
     end_[old->op] = old->end;

@@ -12,7 +12,8 @@
 
 namespace weft::sim {
 
-/// Holds a reference to the graph. The graph must live longer than the replay and pass verify().
+/// The start and end of every op of one graph. Holds a reference to the graph. The graph must live
+/// longer than the replay and pass verify().
 /// Durations and delays are copied, so many replays with different changes can share one graph. An
 /// op without in-edges starts at 0. Copies of a replay are independent. Only one thread may use a
 /// replay at a time.
@@ -72,7 +73,8 @@ class Replay {
 
   const graph::Graph* graph_;
   std::vector<Nanos> start_, end_, duration_, delay_;
-  /// By edge: a separate column, so that the sweep does not read the other fields of edges.
+  /// source_[edge]: the source of the edge. This copy exists so that the sweep need not read the
+  /// other fields of edges.
   std::vector<graph::OpId> source_;
   std::vector<std::uint32_t> first_out_;
   std::vector<OutEdge> out_;

@@ -26,7 +26,7 @@ std::vector<Nanos> starts(const Replay& replay) {
   return {replay.starts().begin(), replay.starts().end()};
 }
 
-/// Start of every op, in the order of the text.
+/// Returns the start of every op, in the order of the text.
 std::vector<Nanos> starts_of(std::string_view text) {
   const Graph graph = parse(text);
   Replay replay(graph);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds any bytes as an op timeline through the whole chain: reader, graph, straggler analysis.
+// Fuzz target for op timelines. Reads any bytes as an op timeline, builds the graph, and runs the
+// straggler analysis. Checks that none of these steps crashes.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

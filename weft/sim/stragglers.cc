@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis has four stages. peer_groups() puts ops that should take equally long into one
-// group. ideal_times() computes the mean or median of each group. This is the ideal time of its
-// ops. Scenario replays the job with ideal times for some ops and recorded times for the others.
-// judge() uses it for each suspect (a worker or a stage). It finds the step if only the suspect had
-// ideal times, and the step if all except the suspect had them. name_culprit() then decides which
-// suspect, if any, explains most of the loss.
+// group. ideal_times() computes the mean or median of each group. This is the ideal time of the ops
+// in the group. Scenario replays the job with ideal times for some ops and recorded times for the
+// others. judge() examines one suspect (a worker or a stage) with the help of Scenario. It computes
+// the step in two cases: only the suspect has ideal times, or everything except the suspect has
+// ideal times. name_culprit() then decides which suspect, if any, explains most of the lost time.
 #include "weft/sim/stragglers.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<std::uint32_t> lane_classes(const Graph& graph) {
     if (lane.rank >= 0 && lane.kind == graph::LaneKind::kHost) {
       name = std::to_string(threads_seen[lane.rank]++);
     } else if (lane.rank >= 0) {
-      name = name.substr(name.find('/') + 1);  // "r2/stream 7"
+      name = name.substr(name.find('/') + 1);  // "r2/stream 7" becomes "stream 7"
     }
     const auto next = static_cast<std::uint32_t>(classes.size());
     out[id] = classes.try_emplace({lane.kind, std::move(name)}, next).first->second;
@@ -84,7 +84,8 @@ using TupleMap = std::unordered_map<std::array<std::uint32_t, n>, Value, TupleHa
 /// Returns the peer group of each op. Groups are numbered from 0, in the order of their first op.
 std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
   TupleMap<5, std::uint32_t> groups;
-  // (name, kind, step, lane) -> how many such ops came before; the n in "the n-th op of a name".
+  // position[{name, kind, step, lane}]: the number of such ops so far. If n such ops came before an
+  // op, the op is number n of its name on its lane.
   TupleMap<4, std::uint32_t> position;
   std::vector<std::uint32_t> out(graph.size());
   std::vector<std::uint32_t> classes;
@@ -237,7 +238,8 @@ void judge(const Scenario& scenario, const StragglerReport& report, Suspect& sus
       static_cast<double>(report.simulated_step - blame.step_without_with_links) / lost;
 }
 
-/// The suspects that are stages, or those that are workers, sorted by share.
+/// Returns the suspects that are stages if `stages` is true, otherwise those that are workers. The
+/// suspect with the largest share comes first.
 std::vector<Blame> ranked(const std::vector<Suspect>& suspects, bool stages) {
   std::vector<Blame> out;
   for (const Suspect& s : suspects) {
@@ -288,9 +290,10 @@ void name_culprit(StragglerReport& report, const StragglerOptions& options,
 std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
                               std::span<const Nanos> ends) {
   constexpr Nanos kNever = std::numeric_limits<Nanos>::min();
-  std::vector<Nanos> last(graph.steps.size(), kNever);  // by step: the latest end of its ops
+  std::vector<Nanos> last(graph.steps.size(), kNever);  // last[step index]: latest end of its ops
   Nanos first = std::numeric_limits<Nanos>::max();
-  std::size_t at = 0;  // index of the step of the op before: most ops have the same step
+  // The index of the previous op's step. Most ops have the same step as the op before them.
+  std::size_t at = 0;
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int64_t step = graph.ops.step[op];
     if (step < 0) continue;
@@ -359,7 +362,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for (OpId op = 0; op < graph.size(); ++op) {
     durations[group[op]].push_back(graph.ops.duration[op]);
   }
-  // With these rules a group is small, and one peer that sleeps would distort the mean.
+  // With all rules except kSameName, a group is small. One peer that sleeps would distort the mean
+  // of a small group, so the median is used instead.
   const bool robust = options.peers != PeerRule::kSameName;
   std::vector<Nanos> typical(groups, -1);
   IdealTimes ideal;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes what stragglers cost a job, and finds the worker or stage that causes this. The job is
-// replayed twice. In the first replay, ops take their recorded times. In the second one, they take
-// ideal times: each op takes as long as its peers usually do. The slowdown is the step of the first
-// replay divided by the step of the second one. In further replays only one worker (or one stage)
-// has ideal times. The time that this saves is the share of this worker (or stage) in the slowdown.
+// Computes how much time stragglers cost a job, and finds the worker or stage that is the culprit.
+// The job is replayed twice. In the first replay, ops take their recorded times. In the second
+// replay, they take ideal times: each op takes as long as its peers usually do. The slowdown is the
+// step of the first replay divided by the step of the second replay. The difference of the two
+// steps is the time that stragglers cost. In further replays, only one worker (or one stage) has
+// ideal times. The time that such a replay saves, divided by the time that stragglers cost, is the
+// share of this worker (or stage).
 //
-// After "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI 2025).
+// The method comes from "Understanding Stragglers in Large Model Training Using What-if Analysis"
+// (OSDI 2025).
 #pragma once
 
 #include <cstdint>
@@ -44,10 +47,11 @@ struct StragglerOptions {
   std::vector<graph::Worker> workers;
   /// No culprit is named if the slowdown is below 1 + noticeable.
   double noticeable = 0.03;
-  /// A worker or stage is a culprit if it explains at least this share of what stragglers cost.
+  /// A worker or stage is a culprit if it explains at least this share of the time that stragglers
+  /// cost.
   double majority = 0.5;
-  /// The most workers for which the job is replayed. These are the workers with the most excess
-  /// work.
+  /// The job is replayed for at most this many workers. If there are more, the workers with the
+  /// largest excess are chosen: their recorded minus their ideal time.
   std::size_t most_workers = 64;
 };
 
@@ -78,7 +82,8 @@ struct Blame {
   Nanos step_without = 0;  ///< mean step if only this worker or stage had ideal times
   /// The same, if the other transfers in which it takes part had ideal times, too.
   Nanos step_without_with_links = 0;
-  Nanos step_alone = 0;         ///< mean step if all except this one had ideal times
+  /// Mean step if everything except this worker or stage had ideal times.
+  Nanos step_alone = 0;
   double share = 0;             ///< (simulated - step_without) / (simulated - ideal); may exceed 1
   double share_with_links = 0;  ///< the same, with step_without_with_links instead of step_without
 };
@@ -87,7 +92,7 @@ enum class CulpritKind : std::uint8_t {
   kNone,  ///< the slowdown is too small, or no worker or stage explains most of it
   kWorker,
   kStage,
-  kLinks,  ///< a worker: its transfers, and not its own work, explain the slowdown
+  kLinks,  ///< a worker whose transfers explain the slowdown; its own work does not explain it
 };
 
 struct StragglerReport {
@@ -104,9 +109,9 @@ struct StragglerReport {
   std::int32_t culprit_stage = -1;    ///< set unless kNone
 };
 
-/// Finds what stragglers cost and who causes it. Replays the graph three times for each chosen
-/// worker and each stage, in parallel. The result does not depend on the number of threads. The
-/// graph must pass verify(). A graph without steps is an Error (kUsage).
+/// Finds how much time stragglers cost, and the culprit. Replays the graph three times for each
+/// chosen worker and each stage, in parallel. The result does not depend on the number of threads.
+/// The graph must pass verify(). A graph without steps is an Error (kUsage).
 Result<StragglerReport> analyse_stragglers(const graph::Graph& graph,
                                            const StragglerOptions& options);
 

@@ -33,8 +33,8 @@ graph::PhaseGraph load(const std::string& file) {
   return std::move(*job);
 }
 
-/// The largest relative error of a replayed step of a worker. The step lasts from the job's start
-/// of the step to the worker's last end in it.
+/// Returns the largest relative error of all replayed steps of all workers. The step of a worker
+/// lasts from the start of this step in the job to the end of the worker's last op in this step.
 double worst_self_replay(const graph::Graph& graph) {
   Replay replay(graph);
   replay.run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replay as a sorted list of spans, for code that draws or summarises it.
+// Turns a replay into a sorted list of spans, for code that draws or summarises the replay.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct Span {
   Nanos end = 0;
 };
 
-/// All spans, ordered by lane, then start, then op.
+/// Returns all spans, sorted by lane, then start, then op.
 std::vector<Span> timeline(const Replay& replay);
 
 }  // namespace weft::sim
