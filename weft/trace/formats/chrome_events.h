@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the Chrome trace-event format that is the same in the files of all programs. A file
-// is a list of events, either at the top level or under the key "traceEvents". The keys of an event
-// come in any order. The code here walks the events, resumes after damage and reports progress.
-// Each reader (Kineto, Horovod, MXNet) interprets the arguments of an event and the other top-level
-// keys.
+// Reads the part of the Chrome trace-event format that is the same in the files of all programs. A
+// file is a list of events, either at the top level or under the key "traceEvents". The keys of an
+// event come in any order. The code here visits the events, resumes after damage and reports
+// progress. Each reader (Kineto, Horovod, MXNet) interprets the arguments of an event and the other
+// top-level keys.
 #pragma once
 
 #include <cstdint>
@@ -92,10 +92,10 @@ void read_chrome_args(JsonScanner& scanner, OnArg&& on_arg) {
 void report_damage(const JsonScanner& scanner, const ByteSource& source, Diagnostics& diagnostics);
 
 /// Visits every event of a file. When `on_event()` is called, the scanner is inside the event's
-/// object; `on_event()` must read the whole object. The texts it reads are valid until it returns.
-/// `on_fact(key)` must consume the value of a top-level key other than "traceEvents". After damage
-/// the walk resumes at the next event. run() fails if the source cannot be read or if the progress
-/// callback cancels.
+/// object; `on_event()` must read the whole object. The texts that it reads are valid until it
+/// returns. `on_fact(key)` must consume the value of a top-level key other than "traceEvents".
+/// After damage the walk resumes at the next event. run() returns an Error if the source cannot be
+/// read or if the progress callback cancels.
 template <class OnEvent, class OnFact>
 class ChromeWalk {
  public:

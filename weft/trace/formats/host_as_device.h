@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device name of ranks that compute on the CPU: frameworks treat the CPU as a device too.
+// The device name of ranks that compute on the CPU. It is needed because frameworks treat the CPU
+// as a device too.
 #pragma once
 
 namespace weft::trace {

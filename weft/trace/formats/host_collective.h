@@ -7,8 +7,8 @@
 namespace weft::trace {
 
 /// Adds one collective to `trace` as an annotation on the host lane `lane`. `name` is the label of
-/// the event; `collective` holds its kind, size and group. Both must use names of `trace`. Times
-/// are relative to the epoch of `trace`.
+/// the event; `collective` holds its kind, size and group. All name ids must be ids of trace.names.
+/// Times are relative to the epoch of `trace`.
 inline void add_host_collective(RankTrace& trace, const CollectiveDetail& collective, NameId name,
                                 std::uint32_t lane, Nanos start, Nanos duration) {
   HostOpDetail detail;

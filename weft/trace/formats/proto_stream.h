@@ -32,12 +32,13 @@ class ProtoStream {
   /// the enclosing message becomes the current one. It also returns false if ok() is false.
   bool next(Field& field);
   /// For files that consist of length-delimited messages: reads the length of the next message.
-  /// False at the end of the file.
+  /// Returns false at the end of the file.
   bool next_length(std::uint64_t& length);
   /// Makes the next `length` bytes the current message: next() then reads its fields.
   void enter(std::uint64_t length);
-  /// The next `length` bytes; the view is valid until the next call. Empty if the file ends before
-  /// them. Also empty if `length` exceeds kLongestMessage; those bytes are then skipped.
+  /// Returns the next `length` bytes; the view is valid until the next call. Returns an empty view
+  /// if the file has fewer bytes left. Also returns an empty view if `length` exceeds
+  /// kLongestMessage; in this case it skips the bytes.
   std::string_view take(std::uint64_t length);
   void skip(std::uint64_t length);
 

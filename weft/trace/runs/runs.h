@@ -16,8 +16,8 @@ using FileTraces = std::vector<RankTrace>;
 
 /// Sorts traces into runs. Runs are in order of their first event.
 ///   * A file with several ranks is a separate run.
-///   * Files whose ranks are the devices of one host are joined with the files of other hosts, if the
-///     files lie in the same folder and were recorded at the same time.
+///   * Files whose ranks are the devices of one host are joined with the files of other hosts, if
+///     the files lie in the same folder and were recorded at the same time.
 ///   * Other files are split by world size and, if a rank occurs twice, by folder, by name and by
 ///     time.
 /// Two recordings of the same rank that overlap in time are duplicates; the larger one is kept.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a Chakra file in three steps: decode all nodes, schedule them (schedule.cc), then turn each
-// node that does work into one event. All nodes are held in memory, because a node may depend on
-// one that comes later in the file.
+// node that does work into one event. All nodes are held in memory, because a node may depend on a
+// node that comes later in the file.
 #include "weft/trace/formats/chakra/chakra.h"
 
 #include <algorithm>

@@ -120,7 +120,7 @@ class Scheduler {
                        [](const Node& node) { return node.start_micros > 0; });
   }
 
-  /// Recorded starts, relative to the first node that does work.
+  /// Takes the recorded starts, relative to the start of the first node that does work.
   void take_starts() {
     std::uint64_t first = UINT64_MAX;
     for (const Node& node : nodes_) {
@@ -134,8 +134,8 @@ class Scheduler {
     }
   }
 
-  /// A list schedule. The queue holds the nodes whose dependencies have ended, by the time at which
-  /// the last of them ended.
+  /// Computes a list schedule. The queue holds the nodes whose dependencies have ended. It is
+  /// sorted by the time at which the last dependency of a node ended.
   void compute_starts() {
     out_.computed = true;
     out_.start.assign(nodes_.size(), 0);
@@ -184,7 +184,7 @@ std::int64_t row_of(const Node& node) {
   if (node.stream >= 0) return node.stream;
   if (node.thread >= 0) return node.thread;
   // As in ASTRA-sim, one compute node and one send or collective run at a time. Receives run at the
-  // same time as the others.
+  // same time as all other nodes.
   if (node.type == NodeType::kReceive) return 2;
   return node.is_communication() ? 1 : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completes the collectives of a profile from the execution trace of the same rank:
-//   1. List the collective calls of both files in the order in which they started.
-//   2. Pair them by a longest common subsequence, so that a call that only one file has shifts
-//      nothing.
+//   1. List the collective calls of each of the two files in the order in which they started.
+//   2. Pair them by a longest common subsequence. So a call that only one of the files has does not
+//      shift the other pairs.
 //   3. Copy into each paired call what the profile lacks.
 #include <algorithm>
 #include <functional>
@@ -91,10 +91,10 @@ class Attaching {
   Attaching(RankTrace& trace, const ExecutionTrace& execution)
       : trace_(trace), execution_(execution) {}
 
-  // Profiles of different PyTorch versions show collectives in different ways. Three ways are
-  // tried, the one with the most facts first: record_param_comms operators (which include waits),
-  // "nccl:" annotations, kernels. The second and the third contain no waits, so the waits of the
-  // execution trace are then left out too.
+  // Profiles of different PyTorch versions show collectives in different ways. Try three ways, and
+  // begin with the one that gives the most facts: record_param_comms operators (which include
+  // waits), "nccl:" annotations, kernels. The second and the third way do not show waits. For these
+  // two ways, the waits of the execution trace are left out too.
   void run() {
     if (try_pairing(profile_calls("record_param_comms"), execution_calls(true))) return;
     if (try_pairing(profile_calls("nccl:"), execution_calls(false))) return;

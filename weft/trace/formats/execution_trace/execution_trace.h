@@ -52,9 +52,9 @@ Result<ExecutionTrace> read_execution_trace(ByteSource& source, const ReadOption
                                             Diagnostics& diagnostics);
 
 /// Completes the collectives of `trace` with the sizes, element types and groups that it lacks.
-/// Values that `trace` already has stay. The calls of both files are paired in order of their
-/// starts. If the files do not have the same calls, a longest common subsequence is paired. Returns
-/// the number of collectives that gained a value.
+/// Values that `trace` already has stay. The calls of `trace` and of `execution` are paired in
+/// order of their starts. If the two do not have the same calls, a longest common subsequence is
+/// paired. Returns the number of collectives that gained a value.
 std::int64_t attach(RankTrace& trace, const ExecutionTrace& execution, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -121,8 +121,9 @@ class RankMaker {
       const auto number = static_cast<std::uint32_t>(k + 1);
       const Nanos ready = std::min(arrivals[k], response.end);
       push(trace, EventKind::kRuntime, kHostLane, "enqueue", ready, ready, number);
-      // Horovod runs collectives one after the other, so a rank arrives at one when the previous
-      // one has ended. Without this, waiting for a late rank would count once per tensor.
+      // Horovod runs collectives one after another. So a rank arrives at a collective only after
+      // the previous collective has ended. Otherwise, waiting for a late rank would count once per
+      // tensor.
       const Nanos start = std::min(std::max(ready, free), response.end);
       push(trace, EventKind::kKernel, kStreamLane, labels_[k], start, response.end, number);
       trace.events.detail.back() = kernel_detail(trace, response, k, world);

@@ -91,8 +91,9 @@ class Timeline {
   std::vector<Tensor> tensors_;
   std::map<std::int64_t, std::uint32_t> by_process_;
   std::vector<TensorUse> uses_;
-  /// Name and use of the last event of the file if it began an activity; else last_use_ is kNoUse.
-  /// If the next event begins an activity of the same name, both tensors are fused.
+  /// If the last event of the file began an activity: its name, and the use to which it belongs.
+  /// Otherwise last_use_ is kNoUse. If the next event begins an activity of the same name, the two
+  /// tensors are fused.
   NameId last_activity_ = 0;
   std::uint32_t last_use_ = kNoUse;
   Nanos epoch_ = 0;

@@ -263,8 +263,8 @@ NameId Collector::shape_of(const RawEvent& event) {
   return trace_.names.intern(scratch_);
 }
 
-// The index of the collective that an event describes; kNone for other events. Both the host call
-// and the kernel of a collective may have these arguments.
+// The index of the collective that an event describes; kNone for other events. The host call of a
+// collective may have these arguments, and so may its kernel.
 std::uint32_t Collector::collective_of(const RawEvent& event) {
   const bool any = !event.collective.empty() || event.in_elements != kAbsent ||
                    event.group_size != kAbsent || !event.group.empty();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Kineto file says about the recording outside its events: rank, groups, devices, settings
-// of the profiler. The keys may stand before or after "traceEvents", so the facts are complete only
-// when the whole file has been read.
+// Reads what a Kineto file says about the recording outside its events: rank, groups, devices,
+// settings of the profiler. The keys may stand before or after "traceEvents", so the facts are
+// complete only when the whole file has been read.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct FileFacts {
 /// Consumes the value of any top-level key and stores it if Weft uses it.
 void read_fact(JsonScanner& scanner, std::string_view key, FileFacts& facts);
 
-/// The integers in a text such as "[0, 1, 2]". Empty if PyTorch shortened the list with "...":
-/// an incomplete list of ranks is worse than none.
+/// Returns the integers in a text such as "[0, 1, 2]". Returns an empty list if PyTorch shortened
+/// the text with "...", because an incomplete list of ranks would be misleading.
 std::vector<std::int32_t> parse_ranks(std::string_view text);
 
 }  // namespace weft::trace::kineto

@@ -92,8 +92,8 @@ class FileReading {
     if (trace_.rank < 0) guess_rank();
   }
 
-  // Takes the first source that names a rank. If none does, the rank stays unknown here; the loader
-  // assigns a free number when it sees all files of the job.
+  // Takes the rank from the first source that tells it. If no source tells it, the rank stays
+  // unknown here. The loader assigns a free number when it sees all files of the job.
   void guess_rank() {
     for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
                                      rank_from_name(facts_.trace_name)}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event of "traceEvents" as the file spells it. The keys of an event come in any order, so the
-// reader gathers all of them before it interprets any.
+// Reads one event of "traceEvents" as the file spells it. The keys of an event come in any order,
+// so the reader gathers all of them before it interprets them.
 #pragma once
 
 #include <cstdint>

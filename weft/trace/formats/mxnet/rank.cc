@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the work in RankMaker::make():
+// RankMaker::make() does its work in this order:
 //   1. find_roles(): is a span an operator of the engine, a call of the C API, or an annotation?
 //   2. give_lanes(): put overlapping operators of one worker thread on separate lanes.
 //   3. add(): write the events, the steps, and the exchanges with the parameter server.
@@ -59,7 +59,7 @@ bool pushes_work(std::string_view call) {
 }
 
 /// The kind of exchange with parameter servers: "push", "pull" or "pushpull". Empty for other work,
-/// also for reductions within the process.
+/// including reductions within the process.
 std::string_view exchange_of(std::string_view op) {
   if (!op.starts_with("KVStoreDist")) return {};
   if (op.ends_with("PushPull")) return "pushpull";

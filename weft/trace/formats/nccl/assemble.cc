@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assemble() first numbers the workers: by their rank in the largest communicator if possible, else
 // by the file name or by order. Then a RankWriter writes each worker's events: calls, launches with
-// one kernel each, and operations without launch. RankWriter must know which rank of the job each
-// member of a communicator is. This is known only after all workers are numbered; `groups` contains
-// it.
+// one kernel each, and operations without launch. RankWriter must know the rank in the job of each
+// member of a communicator. `groups` contains these ranks. They are known only after all workers
+// are numbered.
 #include "weft/trace/formats/nccl/assemble.h"
 
 #include <algorithm>

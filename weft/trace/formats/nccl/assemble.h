@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the communication that NCCL reported into RankTraces. Each launch becomes a kernel on a
-// stream, with the arguments of its calls. If launches were not recorded,
-// each call becomes a kernel of its own.
+// stream, with the arguments of its calls. If launches were not recorded, each call becomes a
+// separate kernel.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace weft::trace::nccl {
 
 constexpr std::uint32_t kNoLaunch = kNone;
 
-/// An interval of time; both ends are -1 if it is unknown.
+/// An interval of time. If it is unknown, `start` and `end` are -1.
 struct Span {
   Nanos start = -1;
   Nanos end = -1;
@@ -68,7 +68,7 @@ struct Worker {
   std::int64_t records = 0;  ///< lines of the file about this worker, used or not
 };
 
-/// Gives one RankTrace per worker. Leaves out workers without operations and those without any
+/// Gives one RankTrace per worker. Leaves out workers without operations and workers without any
 /// usable time. Fails if no worker is left. `file` and `format` go into the traces and messages.
 Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::string& file,
                                         const char* format, Diagnostics& diagnostics);

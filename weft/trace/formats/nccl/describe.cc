@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rest of Weft counts the elements that go into and come out of a call on one rank, and uses
-// the type names of PyTorch. This file converts NCCL's count and names into those.
+// Converts NCCL's counts and type names into the form that the rest of Weft uses: the elements that
+// go into and come out of a call on one rank, and the type names of PyTorch.
 #include "weft/trace/formats/nccl/describe.h"
 
 #include <algorithm>

@@ -15,8 +15,8 @@
 namespace weft::trace::nccl {
 
 /// Calls `record` once per object, after the scanner has entered the object; `record` must read the
-/// whole object. The texts it reads are valid until it returns. Repairs and damage become
-/// diagnostics. Fails if the source cannot be read or if the progress callback cancels.
+/// whole object. The texts that it reads are valid until it returns. Repairs and damage become
+/// diagnostics. Returns an Error if the source cannot be read or if the progress callback cancels.
 Status read_lines(JsonScanner& scanner, const ByteSource& source, const ReadOptions& options,
                   Diagnostics& diagnostics, const std::function<void()>& record);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the lines of a profiler plug-in into what each GPU did. A plug-in writes an event when the
-// event ends, so children may come before their parents. Events are identified by their address in
-// the process, and NCCL reuses addresses. So add() only collects, and finish() connects the events:
+// Connects the lines of a profiler plug-in, and so finds out what each GPU did. A plug-in writes an
+// event when the event ends, so children may come before their parents. Events are identified by
+// their address in the process, and NCCL reuses addresses. So add() only collects, and finish()
+// connects the events:
 //   1. sort_launches(): give each operation its launch, and each launch its CUPTI kernel.
 //   2. time_operations(): give each operation the times of its channels. Of all operations at the
 //      parent's address, the channel belongs to the last one that started before it.
@@ -209,9 +210,9 @@ class ProfilerFile {
     }
   }
 
-  // The proxy thread notices the end of a channel at once but its start late. The GPU's clock gives
-  // the right length, but how far it is from the host's clock is unknown. So the end is the one
-  // that the host saw, and the length is the one on the GPU's clock. An operation spans all of its
+  // The proxy thread notices the end of a channel at once, but notices its start late. The GPU's
+  // clock gives the right length, but its offset from the host's clock is unknown. So take the end
+  // from the host's clock and the length from the GPU's clock. An operation spans all of its
   // channels.
   void time_operations(const std::map<Address, std::vector<Operation*>>& at_address) {
     struct Times {
@@ -250,7 +251,7 @@ class ProfilerFile {
   std::vector<Worker> workers_;
   std::vector<std::vector<Address>> addresses_;   ///< address of each worker's operations
   std::vector<std::vector<std::int64_t>> links_;  ///< link of each worker's launches
-  std::map<Address, std::int64_t> gpu_stops_;  ///< GPU time at the end of channels without line yet
+  std::map<Address, std::int64_t> gpu_stops_;  ///< GPU time at the end of a channel
   std::vector<Channel> channels_;
   std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;  ///< (process, link) -> kernel
   std::int64_t lost_ = 0;

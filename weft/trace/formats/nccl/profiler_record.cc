@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plug-ins differ in where they put a fact: the GPU's time, for example, is either a key of the
-// line or one of "details". So a key fills the same member at both places.
+// Plug-ins write the same fact at different places: the GPU's time, for example, is either a key of
+// the line or a key of "details". So a key fills the same member at either place.
 #include "weft/trace/formats/nccl/profiler_record.h"
 
 #include <charconv>

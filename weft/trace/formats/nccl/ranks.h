@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derives ranks in the job from NCCL's communicators. A process knows its rank within each of its
-// communicators. The largest communicator is assumed to be that of the whole job.
+// communicators. The largest communicator is assumed to contain all ranks of the job.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read access to a SQLite database from an untrusted source. The database is held in memory and
-// never written. Rows are read one table at a time. Nothing in the schema can make SQLite execute
-// something: views, triggers, virtual tables and computed columns are not used. Damage ends in an
-// Error; this includes pages that refer to each other in a cycle.
+// Reads a SQLite database from an untrusted source. The database is held in memory and never
+// written. Rows are read one table at a time. Nothing in the schema can make SQLite execute
+// something: views, triggers, virtual tables and computed columns are not used. Damage leads to an
+// Error, even if pages refer to each other in a cycle.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +56,9 @@ class Database {
                                                 std::function<bool(std::int64_t)> progress);
 
   bool has_table(const std::string& table) const { return tables_.contains(table); }
-  /// The given columns of a table. A column that the table lacks is empty in every row. A missing
-  /// table has no rows. Both are normal, because tables and columns differ between nsys versions.
+  /// Selects the given columns of a table. A column that the table lacks is empty in every row. A
+  /// missing table has no rows. These cases are normal, because tables and columns differ between
+  /// nsys versions.
   Result<Rows> select(const std::string& table, std::initializer_list<const char*> columns) const;
 
   const std::string& name() const { return name_; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per kind of table. The order in read() matters: strings come first, because all
-// other tables refer to them; device work comes before calls, because only device work tells which
-// GPU of a process a call belongs to; event records come before the waits that refer to them. Every
-// table may be missing and every column may be NULL, depending on the version of nsys.
+// Reads the tables, with one function per kind of table. The order in read() matters. Strings come
+// first, because all other tables refer to them. Device work comes before calls, because only
+// device work tells to which GPU of a process a call belongs. Event records come before the waits
+// that refer to them. Every table may be missing and every column may be NULL, depending on the
+// version of nsys.
 #include "weft/trace/formats/nsys/events.h"
 
 #include <algorithm>
@@ -119,7 +120,7 @@ std::int64_t Events::process_of_row(std::optional<std::int64_t> global) const {
 }
 
 std::uint32_t Events::host_lane(Draft& draft, std::int64_t global_tid, bool start_end) {
-  // NVTX start-end ranges may overlap without nesting, so they get a lane of their own.
+  // NVTX start-end ranges may overlap without nesting, so they get a separate lane.
   const auto key = std::tuple(false, global_tid, std::int64_t{start_end ? 1 : 0});
   const auto next = static_cast<std::uint32_t>(draft.trace.lanes.size());
   const auto [lane, fresh] = draft.lanes.try_emplace(key, next);

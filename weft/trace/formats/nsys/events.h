@@ -85,7 +85,8 @@ class Events {
   void add_range(Draft& draft, const Rows& row, std::string_view text, const Time& time);
   std::uint32_t collective_of(Draft& draft, std::string_view function, const NcclPayload& payload);
 
-  /// Reads the columns with which every device query begins. False if the row cannot be used.
+  /// Reads the columns with which every device query begins. Returns false if the row cannot be
+  /// used.
   bool device_row(const Rows& row, DeviceRow& out);
   bool time_of(const Rows& row, int start, int end, Time& out);
   std::int64_t process_of_row(std::optional<std::int64_t> global) const;

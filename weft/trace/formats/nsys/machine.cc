@@ -11,7 +11,8 @@ namespace weft::trace::nsys {
 namespace {
 
 /// Variables for rank and world size of torchrun, Open MPI, MPICH and Slurm, in this order of
-/// preference: a torchrun inside a Slurm job sets both, and torchrun's are those of the process.
+/// preference. In a Slurm job that runs torchrun, the variables of torchrun and of Slurm are set.
+/// The variables of torchrun are then the right ones, because they are set for each process.
 constexpr std::pair<std::string_view, std::string_view> kLaunchers[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

@@ -46,8 +46,9 @@ constexpr DiagnosticKind kOrdered{
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// Several sorts of ranges may look like steps. Takes the most explicit sort that the rank has. If
-/// several threads have ranges of this sort, takes those of the thread with the most of them.
+/// Chooses the ranges that mark steps. Several kinds of ranges may look like steps. Takes the most
+/// explicit kind that the rank has. If several threads have ranges of this kind, takes the ranges
+/// of the thread that has the most.
 void choose_steps(Draft& draft) {
   StepSort best = StepSort::kNone;
   for (const StepCandidate& step : draft.steps) best = std::min(best, step.text.sort);
@@ -77,8 +78,8 @@ void number_single(RankTrace& trace, const Machine& machine, const std::string& 
   trace.world = machine.rank >= 0 ? machine.world : -1;
 }
 
-/// Numbers the ranks by NCCL's communicators. If those do not distinguish all ranks, a single rank
-/// is numbered by number_single() and several ranks by their order.
+/// Numbers the ranks by NCCL's communicators. If the communicators do not distinguish all ranks, a
+/// single rank is numbered by number_single(), and several ranks are numbered by their order.
 void number_ranks(std::vector<Draft>& drafts, const Machine& machine, const std::string& file,
                   Diagnostics& diagnostics) {
   std::vector<std::vector<nccl::Membership>> memberships(drafts.size());
@@ -98,8 +99,8 @@ void number_ranks(std::vector<Draft>& drafts, const Machine& machine, const std:
   diagnostics.add(kOrdered, file);
 }
 
-/// NCCL names the peer of a message by its rank within the communicator. That is the rank in the
-/// job only if the communicator contains all ranks; the peers of other messages stay unknown.
+/// NCCL names the peer of a message by its rank within the communicator. This is the rank in the
+/// job only if the communicator contains all ranks. The peers of other messages stay unknown.
 void name_peers(Draft& draft) {
   RankTrace& trace = draft.trace;
   for (const nsys::PeerInGroup& message : draft.peers) {

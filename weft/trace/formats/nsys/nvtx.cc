@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX ranges are free text, so this file recognises them by their spelling. A text that matches no
+// Recognises NVTX ranges by their spelling, because they are free text. A text that matches no
 // known form is a plain annotation.
 #include "weft/trace/formats/nsys/nvtx.h"
 
@@ -73,7 +73,8 @@ void collect(const JsonValue& value, NcclPayload& payload, bool& found) {
 RangeText parse_range(std::string_view text) {
   RangeText range;
   range.name = text;
-  // The order of the arguments differs between versions of PyTorch: the name ends at the first one.
+  // The order of the arguments differs between versions of PyTorch, so the name ends at whichever
+  // comes first.
   for (const char* label : {", op_id = ", ", seq = ", ", sizes = "}) {
     const std::size_t at = text.find(label);
     if (at == std::string_view::npos) continue;

@@ -19,8 +19,8 @@ struct RangeText {
 };
 RangeText parse_range(std::string_view text);
 
-/// Sorts of ranges that may mark steps, the most explicit first. Only the most explicit sort of a
-/// rank is used, because sorts may nest: "iteration 3" may be inside "step 1".
+/// Kinds of ranges that may mark steps, the most explicit kind first. Only the most explicit kind
+/// of a rank is used, because kinds may nest: "iteration 3" may be inside "step 1".
 enum class StepSort : std::uint8_t { kProfilerStep, kStep, kIteration, kUnnumbered, kNone };
 struct StepText {
   StepSort sort = StepSort::kNone;

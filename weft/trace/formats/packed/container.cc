@@ -47,7 +47,7 @@ std::uint64_t row_limit(std::uint64_t file_size) {
   return std::max(kMostRows, file_size * kMostRowsPerByte);
 }
 
-/// Empty if the content does not get smaller.
+/// Compresses `content`. Returns an empty string if the content does not get smaller.
 std::string compress(std::string_view content) {
   std::string out(ZSTD_compressBound(content.size()), '\0');
   const std::size_t size =

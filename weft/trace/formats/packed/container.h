@@ -12,8 +12,8 @@
 
 namespace weft::trace::packed {
 
-/// The first byte is no ASCII, so no text file begins like this. A transfer that changes line ends
-/// changes the "\r\n" and is noticed.
+/// The first byte is not ASCII, so no text file begins like this. A transfer that changes line ends
+/// changes the "\r\n", and so the change is noticed.
 constexpr std::string_view kMagic = "\x89WEFT\r\n\x1a";
 /// Readers refuse higher versions. New sections and columns do not raise the version, because old
 /// readers skip them.
@@ -25,7 +25,7 @@ struct Section {
   std::string content;  ///< not compressed
 };
 
-/// The bytes of the whole file.
+/// Returns the bytes of the whole file.
 std::string write_container(const std::vector<Section>& sections);
 /// Estimates how many bytes `content` takes after compression, for choosing between encodings.
 std::size_t packed_size(std::string_view content);

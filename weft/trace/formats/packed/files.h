@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function behind `weft pack`: reads recordings and writes one packed file per rank.
+// Does the work of `weft pack`: reads recordings and writes one packed file per rank.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ std::uint64_t zigzag(std::uint64_t difference) {
 }
 std::uint64_t undo_zigzag(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
-// Entries that a table over all keys needs.
+// Number of entries that a table over all keys needs.
 std::size_t table_size(std::span<const std::uint32_t> keys) {
   return keys.empty() ? 0 : std::size_t{*std::max_element(keys.begin(), keys.end())} + 1;
 }
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> differences(std::span<const std::int64_t> values,
   return out;
 }
 
-// The planes are as wide as the largest number needs.
+// Appends as many byte planes as the largest number has bytes.
 void append_planes(std::string& out, const std::vector<std::uint64_t>& numbers) {
   std::uint64_t all = 0;
   for (const std::uint64_t number : numbers) all |= number;

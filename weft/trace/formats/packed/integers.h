@@ -31,21 +31,21 @@ constexpr std::uint8_t kLayouts = 2;
 /// do not use it, and decode() refuses them.
 constexpr std::uint32_t kLargestKey = 1u << 20;
 
-/// Two bytes that name prediction and layout, then the differences. `keys` has one entry per value;
-/// it may be empty unless the prediction is kPreviousSameKey. Linear.
+/// Returns two bytes that name prediction and layout, then the differences. `keys` has one entry
+/// per value; it may be empty unless the prediction is kPreviousSameKey. Takes linear time.
 std::string encode(std::span<const std::int64_t> values, std::span<const std::uint32_t> keys,
                    Prediction prediction, Layout layout);
 
-/// Fills `values` from the bytes that encode() wrote with the same keys. False if `bytes` is not
-/// such an encoding of `values.size()` values. Linear.
+/// Fills `values` from the bytes that encode() wrote with the same keys. Returns false if `bytes`
+/// is not such an encoding of `values.size()` values. Takes linear time.
 bool decode(std::string_view bytes, std::span<const std::uint32_t> keys,
             std::span<std::int64_t> values);
 
 /// Appends an unsigned number with seven bits per byte. Lengths and counts in a packed file are
 /// written like this too.
 void append_varint(std::string& out, std::uint64_t value);
-/// Removes one number from the front of `bytes`. False if the bytes end inside the number or the
-/// number has more than 64 bits.
+/// Removes one number from the front of `bytes`. Returns false if the bytes end inside the number
+/// or the number has more than 64 bits.
 bool take_varint(std::string_view& bytes, std::uint64_t& value);
 
 }  // namespace weft::trace::packed

@@ -18,7 +18,8 @@ namespace {
 
 using Keys = std::vector<std::uint32_t>;
 
-/// Encodes every column of integers in all ways that encode() offers and keeps the smallest.
+/// Encodes every column of integers in all ways that encode() offers, and keeps the smallest
+/// result.
 class Packer {
  public:
   template <class Row, class... Columns>
@@ -36,7 +37,7 @@ class Packer {
   void column(const char* name, const std::vector<T>& values, const Keys& keys) {
     add_integers(name, to_integers(values), keys);
   }
-  // Event kinds as keys for the columns after them.
+  // Turns event kinds into keys for the columns after them.
   template <class T>
   Keys keys(const std::vector<T>& values) {
     Keys out;

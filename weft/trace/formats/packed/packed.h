@@ -16,13 +16,13 @@
 
 namespace weft::trace {
 
-/// The bytes of the file. Keeps all members of `trace` except its file name, which becomes the
-/// `origin` of the unpacked trace unless `trace` already has an origin.
+/// Returns the bytes of a packed file. They keep all members of `trace` except its file name. The
+/// file name becomes the `origin` of the unpacked trace, unless `trace` already has an origin.
 std::string pack(const RankTrace& trace);
 
 /// Reads what pack() wrote. `name` is the name of the file, for messages and for RankTrace::file.
-/// Damage is an Error that names the section. Unknown sections, which a later Weft wrote, are
-/// skipped with a diagnostic.
+/// If the file is damaged, returns an Error that names the section. Unknown sections, which a later
+/// Weft wrote, are skipped with a diagnostic.
 Result<RankTrace> unpack(std::string_view bytes, const std::string& name, Diagnostics& diagnostics,
                          packed::Checksums checksums = packed::Checksums::kVerify);
 

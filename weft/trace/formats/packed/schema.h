@@ -43,8 +43,8 @@ void describe(Archive& a, Trace& t) {
           Column{"on_device", &Lane::on_device}, Column{"device", &Lane::device},
           Column{"name", &Lane::name});
   // Events are stored in the order of the recording, in which lanes alternate. Two successive
-  // events of one lane (or kind) are similar, so each value is predicted from the last one with the
-  // same lane or kind.
+  // events of one lane (or kind) are similar, so each value is predicted from the last value with
+  // the same lane or kind.
   a.column("events.kind", t.events.kind, {});
   const auto kinds = a.keys(t.events.kind);
   a.column("events.lane", t.events.lane, kinds);

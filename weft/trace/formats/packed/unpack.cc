@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a packed file. describe() in schema.h calls the methods of Unpacker in the same order as
-// those of Packer. The content is not trusted: decode() and the methods here check all lengths and
-// ranges, and verify() checks afterwards that indices between tables are valid.
+// Reads a packed file. describe() in schema.h calls the methods of Unpacker in the same order in
+// which it calls the methods of Packer. The content is not trusted: decode() and the methods here
+// check all lengths and ranges, and verify() checks afterwards that indices between tables are
+// valid.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -77,8 +78,8 @@ class Unpacker {
     const Entry* entry = texts(name, list);
     for (const std::string& text : list) names.intern(text);
     if (entry != nullptr && names.size() != list.size()) {
-      // Interning must give each text its position in the file as number, because other columns
-      // refer to names by position.
+      // The number that interning gives to a text must be the text's position in the file, because
+      // other columns refer to names by position.
       fail_with(*entry, "it repeats a text, or its first text is not empty");
     }
   }

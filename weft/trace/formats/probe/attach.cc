@@ -90,15 +90,15 @@ void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& 
   diagnostics.add(kAttached, log.file + ": rank " + std::to_string(trace.rank),
                   static_cast<std::int64_t>(wire.transfers.size()));
   append(trace.wire, std::move(wire));
-  // Add MPI calls, but not NCCL calls: the profiler's kernels have more facts about those than the
-  // NCCL log.
+  // Add MPI calls, but not NCCL calls: about NCCL calls, the profiler's kernels have more facts
+  // than the NCCL log.
   if (log.calls && log.from.kind == probe::LogKind::kMpi) {
     diagnostics.merge(log.of_calls);
     probe::merge_calls(trace, *log.calls, diagnostics);
   }
 }
 
-/// The first run that has not ended at `begin`; the last run if all have.
+/// The first run that has not ended at `begin`; if all runs have ended, the last run.
 Run& run_at(std::vector<Run>& runs, Nanos begin) {
   for (Run& run : runs) {
     for (const RankTrace& trace : run.ranks) {

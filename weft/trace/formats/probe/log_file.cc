@@ -110,8 +110,8 @@ Result<LogHeader> parse_header(std::string_view bytes, const std::string& file, 
   return header;
 }
 
-/// Reads the records of one chunk. Returns how many could not be used. If the length of a record is
-/// wrong, the rest of the chunk cannot be read and counts as one.
+/// Reads the records of one chunk. Returns how many records could not be used. If the length of a
+/// record is wrong, the rest of the chunk cannot be read and counts as one record.
 std::int64_t read_records(std::string_view records, Nanos base,
                           const std::function<bool(LogRecord&)>& use) {
   std::int64_t useless = 0;

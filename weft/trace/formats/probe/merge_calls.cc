@@ -14,7 +14,7 @@ constexpr DiagnosticKind kMerged{"calls-attached", Severity::kInfo,
                                  "MPI calls were taken from the log of the same process",
                                  "nothing needs to be done"};
 
-/// The lane of the same thread in `trace`; added if `trace` does not have one.
+/// Returns the lane of the same thread in `trace`. Adds this lane if `trace` does not have it.
 std::uint32_t lane_for(RankTrace& trace, const Lane& wanted) {
   for (std::uint32_t i = 0; i < trace.lanes.size(); ++i) {
     const Lane& lane = trace.lanes[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call may refer to a communicator whose record comes later in the file, because threads write to
-// separate chunks. So add() only collects; calls() looks up communicators when all records are
-// read.
+// Turns the records of the MPI probe into a RankTrace. A call may refer to a communicator whose
+// record comes later in the file, because threads write to separate chunks. So add() only collects.
+// calls() looks up the communicators when all records are read.
 #include "weft/trace/formats/probe/mpi.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ bool MpiRecords::add(LogRecord& record) {
     std::snprintf(name, sizeof name, "0x%llx", static_cast<unsigned long long>(fields.number()));
     communicator.name = name;
     communicator.size = fields.amount();
-    fields.amount();  // our rank within it
+    fields.amount();  // the rank of this process in the communicator
     const std::int64_t listed = fields.amount();
     std::int64_t member = 0;
     if (listed > kMostMembers) return false;

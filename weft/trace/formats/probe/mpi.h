@@ -19,9 +19,9 @@ class MpiRecords {
  public:
   /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// The calls as host work of a rank: communication becomes annotations ("mpi:allreduce", ...),
-  /// and waits become host ops ("MPI_Wait"). Non-blocking calls are on separate lanes. nullopt if
-  /// there are no calls.
+  /// Returns the calls as host work of a rank. Communication becomes annotations ("mpi:allreduce",
+  /// ...), and waits become host ops ("MPI_Wait"). Non-blocking calls are on separate lanes.
+  /// Returns nullopt if there are no calls.
   std::optional<RankTrace> calls(const LogHeader& from, const std::string& file,
                                  Diagnostics& diagnostics) const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// add() files the records by event id. Then two independent passes read them: transfers() makes one
-// transfer per proxy step, and calls() makes a Worker of launches and operations, which
-// nccl::assemble() turns into a RankTrace like the JSON of other NCCL plug-ins.
+// add() stores the records by event id. Then two independent passes read them: transfers() makes
+// one transfer per proxy step, and calls() makes a Worker of launches and operations.
+// nccl::assemble() turns this Worker into a RankTrace, as it does with the JSON of other NCCL
+// plug-ins.
 #include "weft/trace/formats/probe/nccl.h"
 
 #include <algorithm>
@@ -208,8 +209,8 @@ Wire NcclRecords::transfers(Nanos& epoch) const {
   return wire;
 }
 
-// Sets the device times of operations. If kernel channels were recorded, the length is that on the
-// GPU's clock, and the end is the one that the host saw, because the host notices the start of a
+// Sets the device times of operations. If kernel channels were recorded, the length comes from the
+// GPU's clock, and the end comes from the host's clock, because the host notices the start of a
 // channel late. If no channels were recorded, the operation lasts as long as the proxy thread
 // worked for it.
 void NcclRecords::time_operations(std::vector<Operation>& operations,

@@ -23,10 +23,10 @@ class NcclRecords {
  public:
   /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// The steps of the proxy thread as transfers, sorted by start. Sets `epoch` to the earliest
-  /// start, and gives all times relative to it.
+  /// Returns the steps of the proxy thread as transfers, sorted by start. Sets `epoch` to the
+  /// earliest start, and gives all times relative to it.
   Wire transfers(Nanos& epoch) const;
-  /// The collectives and messages as a RankTrace; nullopt if there are none.
+  /// Returns the collectives and messages as a RankTrace; nullopt if there are none.
   std::optional<RankTrace> calls(const LogHeader& from, const std::string& file,
                                  Diagnostics& diagnostics) const;
 

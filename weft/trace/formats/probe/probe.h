@@ -36,9 +36,9 @@ inline constexpr const char* kProbeLogDescription =
 Result<ProbeLog> read_probe_log(ByteSource& source, const ReadOptions& options,
                                 Diagnostics& diagnostics);
 
-/// Finds the logs whose process has no trace in `files`. Each of them that has calls becomes a
-/// rank: it moves from `logs` to `files`. Logs with transfers only become ranks only if `files` is
-/// still empty after that.
+/// Finds the logs whose process has no trace in `files`. A log that has calls becomes a rank: it
+/// moves from `logs` to `files`. If `files` is still empty after that, logs that have only
+/// transfers become ranks too.
 void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files,
                      Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_log() decodes the container and calls `use` per record. Which class takes the records (wire,
-// MPI or NCCL) is known once the header is read.
+// Reads a log. read_log() decodes the container and calls `use` for each record. Once the header is
+// read, it is known which class takes the records (wire, MPI or NCCL).
 #include "weft/trace/formats/probe/mpi.h"
 #include "weft/trace/formats/probe/nccl.h"
 #include "weft/trace/formats/probe/probe.h"

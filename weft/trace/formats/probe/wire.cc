@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses are kept as text, "10.0.0.1:4000" or "[::1]:4000": the matching of transfers compares
-// the text of one end with that of the other end, and people can read it.
+// Turns the records of the socket probe into transfers. Addresses are kept as text, "10.0.0.1:4000"
+// or "[::1]:4000": the matching of transfers compares the text of one end with the text of the
+// other end, and people can read it.
 #include "weft/trace/formats/probe/wire.h"
 
 #include <arpa/inet.h>

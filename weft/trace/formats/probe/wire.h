@@ -17,8 +17,9 @@ class WireRecords {
  public:
   /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// The transfers, sorted by start. Sets `epoch` to the earliest start, and gives all times
-  /// relative to it. Transfers of a connection without record are left out and added to `orphans`.
+  /// Returns the transfers, sorted by start. Sets `epoch` to the earliest start, and gives all
+  /// times relative to it. Transfers of a connection without record are left out and counted in
+  /// `orphans`.
   Wire finish(Nanos& epoch, std::int64_t& orphans);
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// First all events of the file are read (read_file_text()). Then name_tracks() decides stage and
-// shard of every track, number_workers() numbers the workers, and split_workers() moves the events
-// into one RankTrace per worker. The order is fixed because track names are at the end of the file.
+// Reads a timeline in this order. read_file_text() reads all events of the file. name_tracks()
+// decides stage and shard of every track. number_workers() numbers the workers. split_workers()
+// moves the events into one RankTrace per worker. The order is fixed because track names are at the
+// end of the file.
 #include "weft/trace/formats/straggler/reader.h"
 
 #include <algorithm>
@@ -229,9 +230,9 @@ Status read_file_text(JsonScanner& json, File& file, const ReadOptions& options,
   return {};
 }
 
-/// Gives every track a stage and a shard. A track without name takes those of another track whose
-/// tid encodes the same rank. If there is none, its stage is the position of its rank among the
-/// ranks of its replica.
+/// Gives every track a stage and a shard. A track without a name takes the stage and shard of
+/// another track whose tid encodes the same rank. If there is no such track, its stage is the
+/// position of its rank among the ranks of its replica.
 void name_tracks(File& file, Diagnostics& diagnostics, const std::string& source) {
   std::map<std::pair<std::int64_t, std::int32_t>, TrackName> by_rank;  // pid, rank
   std::map<std::int64_t, std::set<std::int32_t>> ranks_of;             // pid -> ranks
@@ -267,9 +268,9 @@ WorkerKey worker_of(const Track& track) {
   return {track.name.stage, track.id.first, track.name.shard};
 }
 
-/// Takes the global ranks that the tids encode. If those contradict the track names (one worker
-/// with two ranks, or one rank for two workers), numbers the workers in order of stage, replica and
-/// shard.
+/// Takes the global ranks that the tids encode. If these ranks contradict the track names (one
+/// worker with two ranks, or one rank for two workers), numbers the workers in order of stage,
+/// replica and shard.
 std::map<WorkerKey, std::int32_t> number_workers(const std::vector<Track>& tracks) {
   std::map<WorkerKey, std::int32_t> numbers;
   std::set<std::int32_t> used;

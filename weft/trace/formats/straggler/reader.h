@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader of the op timelines of ByteDance's straggler study (Chrome trace JSON, `timeline-*.json`).
 // One file contains every worker of a pipeline- and data-parallel job. "pid" is the data-parallel
-// rank. Each worker has five tracks: their thread_name reads "PP rank 1, TP rank 0, dp-comm", and
-// their tid is 5 * global rank + number of the track. Every "X" event is a unit of work with step,
-// model chunk, micro-batch and sequence number.
+// rank. Each worker has five tracks. The thread_name of a track reads "PP rank 1, TP rank 0,
+// dp-comm", for example, and its tid is 5 * global rank + number of the track. Every "X" event is a
+// unit of work with step, model chunk, micro-batch and sequence number.
 #pragma once
 
 #include <memory>

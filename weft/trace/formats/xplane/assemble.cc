@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of Assembly::run():
-//   1. find_devices(): which devices does the file have? CPU devices have no plane of their own and
-//      are found by the ordinals that host events name.
+// Assembly::run() does its work in this order:
+//   1. find_devices(): which devices does the file have? CPU devices have no plane. They are found
+//      by the ordinals that host events name.
 //   2. Device planes. They fill device_of_: which device did the launch with a correlation id use?
 //   3. Host planes. They need device_of_ to assign threads and calls to devices.
 //   4. Receives of TensorFlow, which begin and end on different threads.
@@ -82,7 +82,7 @@ bool is_host_collective(const DecodedEvent& event) {
   return op_type(event.text).starts_with("Collective");
 }
 
-/// The event that marks the end of a collective. After it, the collective's own event goes on: it
+/// The event that marks the end of a collective. The collective's own event ends later, because it
 /// also contains the ops that waited for the collective.
 constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
 /// Purpose of the buffers that a ring collective allocates.
@@ -147,7 +147,7 @@ class Assembly {
       if (is_device_plane(plane) && !plane.lines.empty()) add_rank(device_number(plane.name));
       if (!is_host_plane(plane)) continue;
       for (const RawStat& stat : plane.stats) {
-        // XLA's CPU devices have no plane of their own; their ops are host events with an ordinal.
+        // XLA's CPU devices have no plane; their ops are host events with an ordinal.
         if (stat.name == ids.device_ordinal && stat.kind == RawStat::Kind::kNumber &&
             stat.value >= 0 && stat.value < (1 << 20)) {
           ordinals_.insert(static_cast<std::int32_t>(stat.value));

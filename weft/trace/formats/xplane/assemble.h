@@ -13,11 +13,11 @@ namespace weft::trace::xplane {
 
 /// JAX uses many devices from one process, and each device is a rank of the job. The device lanes
 /// of the rank are its streams (GPU), its op lines (TPU), or the ops with its ordinal (CPU). Host
-/// events are assigned as follows. A thread that launched work on one device only belongs to that
-/// device. If a thread launched work on several devices, each call belongs to the device it
-/// launched on. All other host events belong to the first device of the process. Every rank gets
-/// the steps of the process. Without any device the host is one rank. The result is empty if there
-/// are no events.
+/// events are assigned as follows. If a thread launched work on only one device, the thread belongs
+/// to this device. If a thread launched work on several devices, each call belongs to the device on
+/// which it launched work. All other host events belong to the first device of the process. Every
+/// rank gets the steps of the process. If there is no device, the host is one rank. The result is
+/// empty if there are no events.
 std::vector<RankTrace> assemble(const RawSpace& space, const std::string& file,
                                 Diagnostics& diagnostics);
 

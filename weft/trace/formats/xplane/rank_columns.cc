@@ -245,8 +245,8 @@ std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& e
       trace_.facts.collective_args = true;
       detail.dtype = trace_.names.intern(known->dtype);
       detail.in_elements = detail.out_elements = known->elements;
-      // HLO gives the size of the result. The input of a reduce-scatter is larger by the group
-      // size; that of an all-gather is smaller by the group size.
+      // HLO gives the size of the result. The input of a reduce-scatter is the result times the
+      // group size. The input of an all-gather is the result divided by the group size.
       if (op == "reduce-scatter" || op == "all-gather") {
         const std::int64_t parts = detail.group_size;
         const bool scatter = op == "reduce-scatter";

@@ -102,7 +102,8 @@ class RankColumns {
   void add_receive(const std::string& name, std::int64_t execution, std::int64_t row, Nanos start,
                    Nanos duration, Bytes bytes);
   void add_device_step(const DecodedEvent& event, std::uint32_t lane);
-  /// Takes the steps that the host marked, or those of the device if the host marked none.
+  /// Takes the steps that the host marked. If the host marked none, takes the steps that the device
+  /// marked.
   void finish(const std::vector<HostStep>& host_steps);
 
  private:

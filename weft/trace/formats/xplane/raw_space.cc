@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the outer messages (space, plane, line) with ProtoStream and decodes the inner ones (event,
-// names, stats) with protozero. Field numbers are those of XLA's xplane.proto. Unused fields are
-// skipped.
+// Walks the outer messages (space, plane, line) with ProtoStream, and decodes the inner messages
+// (event, names, stats) with protozero. Field numbers are those of XLA's xplane.proto. Unused
+// fields are skipped.
 #include "weft/trace/formats/xplane/raw_space.h"
 
 #include <algorithm>

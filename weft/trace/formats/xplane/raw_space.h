@@ -30,7 +30,7 @@ struct RawStat {
 
 struct RawEvent {
   std::uint32_t metadata = 0;    ///< key in RawPlane::event_names
-  std::uint32_t first_stat = 0;  ///< its stats end where those of the next event begin
+  std::uint32_t first_stat = 0;  ///< its stats end at the first_stat of the next event
   std::int64_t offset_ps = 0;
   std::int64_t duration_ps = 0;
 };
@@ -40,7 +40,7 @@ struct RawLine {
   std::int64_t id = 0;
   std::string name;
   std::int64_t timestamp_ns = 0;
-  std::size_t first_event = 0;  ///< its events end where those of the next line begin
+  std::size_t first_event = 0;  ///< its events end at the first_event of the next line
 };
 
 struct EventName {
@@ -80,8 +80,8 @@ struct RawSpace {
 };
 
 /// Reads until the end of the file, or until the place where the file is cut or damaged. `stream`
-/// tells which; everything before that place is kept. Fails if the source cannot be read or if the
-/// progress callback cancels.
+/// tells which of these happened. Everything before that place is kept. Returns an Error if the
+/// source cannot be read or if the progress callback cancels.
 Result<RawSpace> read_space(ProtoStream& stream, const std::string& file,
                             const ReadOptions& options);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the tensors that a TensorFlow function receives from another task. A receive starts on one
-// thread and is done on another; its duration is the time between these two events. Both tasks give
-// an execution of the function the same number, so sends and receives can be paired by it.
+// thread and is done on another thread. Its duration is the time between these two events. The two
+// tasks give an execution of the function the same number, so sends and receives can be paired by
+// this number.
 #pragma once
 
 #include <cstdint>

@@ -66,7 +66,7 @@ class XplaneReader final : public Reader {
       return fail(ErrorCode::kBadInput, why_empty(stream, space), source.name(), stream.offset());
     }
     for (RankTrace& trace : traces) {
-      // If the file does not contain the host name, the name of the file does.
+      // If the file does not contain the host name, take it from the name of the file.
       if (trace.host.empty()) trace.host = host_from_name(source.name());
       if (!stream.ok()) trace.cut_at = stream.offset();
       WEFT_TRY(check_clock(trace, diagnostics));
