@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL ranks that share one GPU. Each rank claims to be a separate host, reached by loopback."""
+"""NCCL ranks that share one GPU. Each rank claims to be a separate host, reached by loopback.
+
+    one_gpu.py WORLD COMMAND...     # runs the command on every rank
+"""
 
 import os
 import subprocess
+import sys
 import time
 
 
@@ -39,3 +43,18 @@ def end_within(ranks: list[subprocess.Popen], seconds: float) -> bool:
         for rank in ranks:
             rank.wait()
     return not late
+
+
+def main() -> int:
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    ranks = [
+        subprocess.Popen(sys.argv[2:], env=env) for env in environments(int(sys.argv[1]), 29548)
+    ]
+    ended = end_within(ranks, 600)
+    return 0 if ended and all(rank.returncode == 0 for rank in ranks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
