@@ -69,7 +69,8 @@ TEST(RunChild, IsKilledIfItIgnoresSigterm) {
   EXPECT_EQ(seen.status, 128 + SIGKILL);
 }
 
-/// False for a process that has ended, even if its new parent has not waited for it yet.
+/// Whether a process still runs. False for a process that has ended, even if its new parent has not
+/// waited for it yet.
 bool runs(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string number, name, state;

@@ -399,7 +399,7 @@ Status write_file(const std::string& path, std::string_view content) {
 }
 
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {
-  if (inputs.empty()) return fail(ErrorCode::kUsage, "no input was named");
+  if (inputs.empty()) return fail(ErrorCode::kUsage, "no input was named; name files or folders");
   std::vector<std::string> files;
   for (const std::string& input : inputs) WEFT_TRY(expand_one(input, files));
   std::sort(files.begin(), files.end());

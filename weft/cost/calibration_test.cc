@@ -87,7 +87,7 @@ TEST(Calibration, RowsOfMessagesAreMediansOverPairsOnDifferentHosts) {
   ASSERT_EQ(tables[0].pairs.size(), 4u);
   EXPECT_TRUE(tables[0].pairs[0].same_host);
   EXPECT_EQ(tables[0].rows.front().alone, 22'000);
-  EXPECT_EQ(tables[1].ranks, 4);  // messages of all ranks at once have a table of their own
+  EXPECT_EQ(tables[1].ranks, 4);  // messages of all ranks at once have a separate table
   EXPECT_TRUE(tables[1].pairs.empty());
 }
 

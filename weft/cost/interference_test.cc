@@ -14,8 +14,9 @@ struct Made {
   graph::Graph graph;
 };
 
-/// Two ranks. On each of them three kernels run alone, then three while an all-reduce is under way.
-/// Kernels alone take `alone` ns, the others `beside` ns and have `other_shape` if it is given.
+/// Two ranks. On each rank, three kernels run alone, and then three kernels run while an all-reduce
+/// is under way. A kernel alone takes `alone` ns. A kernel beside the all-reduce takes `beside` ns,
+/// and has `other_shape` if it is given.
 Made made(Nanos alone, Nanos beside, const char* other_shape = nullptr) {
   Made result;
   std::vector<trace::Match> matches(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Feeds any bytes to the reader of link tables. It must return an Error, or tables with these
-// properties: times lie between those of the rows, times beyond the last row grow with bytes, and
-// tables that are written and read again give the same times.
+// properties: for sizes up to the last row, times lie between the shortest and the longest time of
+// the rows; beyond the last row, times grow in proportion to bytes; and tables that are written and
+// read again give the same times.
 #include <algorithm>
 #include <cstdint>
 

@@ -9,7 +9,7 @@
 namespace weft::cost {
 namespace {
 
-/// `count` wrapper ops that do nothing but call one other op and take `own` ns for it.
+/// Makes `count` wrapper ops. Each does nothing but call one other op, and takes `own` ns for it.
 trace::RankTrace wrappers(int count, Nanos own, const std::string& name = "aten::linear") {
   trace::MadeRank rank(0, 1);
   for (int i = 0; i < count; ++i) {
@@ -110,7 +110,8 @@ TEST(ProfilerOverhead, GapsBetweenQueuedKernelsShrink) {
 }
 
 TEST(HostDisturbances, WorkTakesItsUndisturbedTime) {
-  // The same launch in three steps of two ranks. Communication slowed two of these six.
+  // The same launch occurs in three steps on two ranks. Communication slowed two of these six
+  // launches.
   std::string text = "lane h0 host 0\nlane h1 host 1\n";
   const int gap[2][3] = {{50, 51, 90}, {52, 80, 50}};
   for (int step = 0; step < 3; ++step) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads every recording of the development set completely. The expected counts come from the README
-// of that set, which obtained them with another parser.
+// of this set; another parser counted them.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -83,7 +83,7 @@ Result<JsonValue> parse_json(std::string_view text, const std::string& name) {
   // too deeply.
   const char* message = "this is not JSON";
   if (scanner.cut()) message = text.empty() ? "the file is empty" : "the JSON text ends too early";
-  if (scanner.ok()) message = "the JSON text is nested too deep";
+  if (scanner.ok()) message = "the JSON text is nested too deeply";
   return fail(ErrorCode::kBadInput, message, name, scanner.offset());
 }
 

@@ -46,7 +46,7 @@ void copy(JsonScanner& in, JsonWriter& out) {
   }
 }
 
-// Reads every text through windows from tiny to large: the result must not depend on the window.
+// Reads every text through windows of many sizes, because the result must not depend on the window.
 struct Outcome {
   std::string text;
   JsonRepairs repairs;

@@ -31,18 +31,18 @@ namespace {
 
 constexpr DiagnosticKind kClockJump = {
     "clock-jump", Severity::kWarning,
-    "the clock of a rank was set while it was recorded; ranks are aligned by the longer part, so "
-    "events in the shorter part are off by the size of the jump",
+    "the clock of a rank was set during the recording; the rank is aligned by the longer part of "
+    "its recording, so the times in the shorter part are wrong by the size of the jump",
     "let the time service slew the clock instead of stepping it (chrony: no makestep while jobs "
     "run)"};
 constexpr DiagnosticKind kClockUntied = {
     "clock-untied", Severity::kWarning,
-    "nothing in the recording relates the clock of this rank to that of the first rank; its times "
-    "are used as recorded",
+    "nothing in the recording relates the clock of this rank to the clock of the first rank; the "
+    "times of this rank are used as recorded",
     "record steps that contain a collective or message of this rank"};
 constexpr DiagnosticKind kClockRateAbsurd = {
     "clock-rate-absurd", Severity::kWarning,
-    "the fitted drift is larger than that of any real clock; the drift is not corrected",
+    "the fitted drift is larger than the drift of any real clock; it was not corrected",
     "check that all files are of one run"};
 constexpr DiagnosticKind kHostClocksDiffer = {
     "host-clocks-differ", Severity::kWarning,

@@ -201,7 +201,7 @@ TEST(Align, RanksOfOneHostAgreeUnlessTheDataContradict) {
   EXPECT_EQ(odd.count_of("host-clocks-differ"), 1);
 }
 
-// Messages that wait in buffers tell nothing about clocks. The fast messages of both directions
+// Messages that wait in buffers tell nothing about clocks. The fast messages of the two directions
 // bound the offset.
 TEST(Align, LagOfMessagesIsNotTakenForAnOffset) {
   Diagnostics diagnostics;
@@ -257,8 +257,9 @@ TEST(Align, ApplyMovesEverythingToOneEpoch) {
   EXPECT_EQ(moved.flows[0].time, kSecond + 393);
 }
 
-/// Adds a connection between two processes, with a message each way every `period`. The clock of
-/// the second process is `ahead` of the first's. A transfer takes 40 to 140 us.
+/// Adds a connection between two processes, with one message in each direction every `period`. The
+/// clock of the second process is `ahead` of the clock of the first process. A transfer takes 40 to
+/// 140 us.
 void talk(Wire& first, Wire& second, const std::string& a, const std::string& b, Nanos ahead,
           Nanos length, Nanos period = 50 * kMillisecond) {
   std::mt19937 random(3);
@@ -316,8 +317,8 @@ TEST(Align, WorkersAndTheirServerGetOneClock) {
   Job run;
   for (int rank = 0; rank < 2; ++rank) run.ranks.push_back(MadeRank(rank, 2).trace);
   run.bystanders.resize(1);
-  // Relative to worker 0, the clock of the server is 7 s ahead and that of worker 1 is half a
-  // second behind.
+  // Relative to the clock of worker 0, the clock of the server is 7 s ahead and the clock of worker
+  // 1 is half a second behind.
   Wire& server = run.bystanders[0].wire;
   talk(run.ranks[0].wire, server, "10.0.0.1:1", "10.0.0.9:9", 7 * kSecond, kSecond);
   talk(run.ranks[1].wire, server, "10.0.0.2:1", "10.0.0.9:9", 7 * kSecond + kSecond / 2, kSecond);

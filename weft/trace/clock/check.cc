@@ -10,8 +10,8 @@ namespace {
 
 constexpr DiagnosticKind kFarEvent{
     "clock-jump", Severity::kDataLoss,
-    "events lie more than a minute, and more than twenty times the length of the recording, away "
-    "from all others; they were left out",
+    "events were left out because their times are far from the times of all other events: more "
+    "than a minute, and more than twenty times the length of the recording",
     "the clock was set while recording, or the file is damaged; record again with a stable clock"};
 constexpr DiagnosticKind kEarlyKernel{
     "device-before-launch", Severity::kWarning,

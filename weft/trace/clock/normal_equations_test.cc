@@ -12,8 +12,8 @@ namespace {
 
 using Term = EquationTerm;
 
-/// Equations of clocks that are observed in pairs (as by messages) and in groups (as by
-/// collectives). Clock 0 is fixed.
+/// Makes equations of clocks that are observed in pairs (as messages do) and in groups (as
+/// collectives do). Clock 0 is fixed.
 template <class Equations>
 Equations made_equations(std::size_t clocks, bool chain) {
   std::mt19937 random(11);

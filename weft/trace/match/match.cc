@@ -12,9 +12,9 @@ namespace {
 
 constexpr DiagnosticKind kIncompleteCollective = {
     "incomplete-collective", Severity::kInfo,
-    "a collective or message was recorded on some of its ranks only; it is kept with the recorded "
-    "members",
-    "record one more step at each end: work in flight at the edges of the window is cut off"};
+    "a collective or message was recorded on only some of its ranks; it is kept with these ranks",
+    "record one more step at the start and at the end: work that is under way when the recording "
+    "starts or ends is cut off"};
 
 }  // namespace
 

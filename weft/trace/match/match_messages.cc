@@ -22,8 +22,8 @@ namespace {
 
 constexpr DiagnosticKind kPeerUnknown = {
     "message-peer-unknown", Severity::kWarning,
-    "the peer of a send or receive was not recorded, and no other one ends at the same time; it is "
-    "treated as local work",
+    "the peer of a send or receive was not recorded, and no other send or receive ends at the same "
+    "time; it is treated as local work",
     "record with a framework that writes the arguments of sends and receives (PyTorch 2.2 or "
     "later)"};
 

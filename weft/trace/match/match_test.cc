@@ -32,8 +32,8 @@ std::uint32_t original_index(std::uint32_t event, const std::vector<std::uint32_
   return event;
 }
 
-/// Expects that the members of a match are the same collective, and that every kernel is in the
-/// right match.
+/// Expects that all members of a match belong to the same collective, and that every kernel is in
+/// the right match.
 void expect_right(const Job& run, const std::vector<Match>& matches, const Lost& lost) {
   std::set<std::uint32_t> collectives;
   std::size_t members = 0;
@@ -137,7 +137,8 @@ TEST(Match, UnknownSizesAreWildcardsAndAreFilledFromOtherMembers) {
 }
 
 TEST(Match, RepeatedGroupNamesOfDisjointGroupsStayApart) {
-  // Ranks 0,1 and 2,3 both call their group "tp"; the two groups run at different times.
+  // Ranks 0 and 1 call their group "tp", and so do ranks 2 and 3. The two groups run at different
+  // times.
   Job run;
   for (int r = 0; r < 4; ++r) {
     MadeRank rank(r, 4);
@@ -159,7 +160,8 @@ TEST(Match, RepeatedGroupNamesOfDisjointGroupsStayApart) {
 }
 
 TEST(Match, StreamsOfUnnamedGroupsFindTheirPartnersByTheirEnds) {
-  // Two communicators on two streams, numbered differently on each rank, no arguments at all.
+  // There are two communicators on two streams. Each rank numbers them differently, and no call has
+  // arguments.
   Job run;
   for (int r = 0; r < 2; ++r) {
     MadeRank rank(r, 2);
@@ -197,8 +199,8 @@ TEST(Match, GlooCollectivesMatchWhateverThreadRanThem) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
-// Ranks that share cores end their collectives far apart. That does not matter if the file names
-// the only group of the job.
+// Ranks that share cores end their collectives at very different times. That does not matter if the
+// file names the only group of the job.
 TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
   Job run;
   std::mt19937 random(5);
@@ -216,8 +218,8 @@ TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
-// Four all-reduces, one of them before the first step mark. Their ends agree better in a matching
-// that is shifted by one.
+// There are four all-reduces, one of them before the first step mark. Their ends would agree better
+// if the matching were shifted by one call.
 TEST(Match, StepMarksIdentifyGlooCollectives) {
   Job run;
   for (int r = 0; r < 2; ++r) {
@@ -236,8 +238,8 @@ TEST(Match, StepMarksIdentifyGlooCollectives) {
   }
 }
 
-// A pipeline of two ranks. Each step has two sends to the second rank, exchanges, and two sends
-// back. Receives end later than their sends.
+// Makes a pipeline of two ranks. Each step has two sends to the second rank, exchanges, and two
+// sends back. Receives end later than their sends.
 Job made_pipeline(int steps) {
   std::vector<MadeRank> ranks = {MadeRank(0, 2), MadeRank(1, 2)};
   std::mt19937 random(3);

@@ -29,7 +29,7 @@ Job load_set(const MultiRankSet& set) {
   return std::move(recording->runs.front());
 }
 
-/// Between the first and the last end of a match.
+/// The time between the first and the last end of a match.
 struct Agreement {
   Nanos median = 0;
   Nanos worst = 0;

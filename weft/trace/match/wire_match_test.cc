@@ -92,7 +92,7 @@ TEST(WireMatch, UncertainOffsetsAreNotPaired) {
   EXPECT_TRUE(match_transfers(run).empty());
 }
 
-// Compares with a naive matching, byte by byte.
+// Compares with a simple matching that looks at every single byte.
 TEST(WireMatch, AgreesWithAPairOfCallsForEveryByte) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -126,7 +126,7 @@ TEST(WireMatch, AgreesWithAPairOfCallsForEveryByte) {
 
 TEST(ClockTies, BothWaysBoundTheDifferenceOfTwoClocks) {
   auto run = two_ranks();
-  // The clock of rank 1 is 1000 ahead; a transfer takes 30.
+  // The clock of rank 1 is 1000 ns ahead. A transfer takes 30 ns.
   run.ranks[0].wire.transfers = {moved(true, 100, 2, 0, 8), moved(false, 200, 50, 0, 8)};
   run.ranks[1].wire.transfers = {moved(false, 1100, 30, 0, 8), moved(true, 1220, 3, 0, 8)};
   const std::vector<ClockTie> ties = clock_ties(run);
@@ -137,7 +137,7 @@ TEST(ClockTies, BothWaysBoundTheDifferenceOfTwoClocks) {
 
 TEST(ClockTies, EachPieceFollowsTheDrift) {
   auto run = two_ranks();
-  // The clock of rank 1 gains 50 us per second; a transfer takes 30 us.
+  // The clock of rank 1 gains 50 us per second. A transfer takes 30 us.
   const auto there = [](Nanos t) { return t + t / 20'000; };
   std::int64_t offset = 0;
   for (Nanos t = 0; t < 20 * kSecond; t += 100 * kMillisecond, offset += 8) {
@@ -167,7 +167,8 @@ TEST(ClockTies, WorkersAreTiedThroughTheirCommonServer) {
   run.ranks.resize(2);
   run.bystanders.resize(1);
   Wire& server = run.bystanders[0].wire;
-  // The clock of worker 1 is 500 behind, that of the server 7000 ahead; a transfer takes 10.
+  // The clock of worker 1 is 500 ns behind, and the clock of the server is 7000 ns ahead. A
+  // transfer takes 10 ns.
   const Nanos behind[2] = {0, 500};
   for (std::uint32_t w = 0; w < 2; ++w) {
     const std::string name = "10.0.0." + std::to_string(w) + ":1";

@@ -47,8 +47,9 @@ constexpr DiagnosticKind kLonelyExecution{
     "pass the Kineto trace of the same rank, too"};
 constexpr DiagnosticKind kUnequal{
     "unequal-collectives", Severity::kInfo,
-    "ranks recorded different numbers of collectives; the window cut some off",
-    "nothing needs to be done; record more steps to get more complete ones"};
+    "ranks recorded different numbers of collectives; some were cut off where the recording starts "
+    "or ends",
+    "nothing needs to be done; record more steps to get more complete collectives"};
 
 /// The result of reading one file: traces, an execution trace, a log, or an error.
 struct FileOutcome {

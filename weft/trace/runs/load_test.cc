@@ -286,7 +286,7 @@ TEST_F(LoadTest, RankBeyondItsWorldIsTakenFromTheName) {
 }
 
 TEST_F(LoadTest, DamagedGzipIsNotCalledEmpty) {
-  // The header is valid; the first block has a type that does not exist.
+  // The gzip header is valid. But the first block has a type that does not exist.
   std::string damaged("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
   damaged.resize(2000, '\xff');
   const Error error = load_error(put("damaged.json.gz", damaged));

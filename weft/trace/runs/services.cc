@@ -17,7 +17,7 @@ namespace {
 
 constexpr DiagnosticKind kStepsOfChief{
     "steps-of-chief", Severity::kInfo,
-    "ranks mark no steps of their own; they use those of their chief, on its clock",
+    "ranks mark no steps themselves; they use the steps that their chief marked, on its clock",
     "nothing needs to be done, unless the clocks of the hosts are far apart"};
 
 std::filesystem::path folder_of_service(const RankTrace& trace) {

@@ -22,9 +22,9 @@ constexpr DiagnosticKind kAttached{
     "nothing needs to be done"};
 constexpr DiagnosticKind kMismatch{
     "execution-trace-mismatch", Severity::kWarning,
-    "the execution trace and the profile do not contain the same collectives; the longest common "
-    "subsequence was paired",
-    "record both over the same steps: start and stop the two observers together"};
+    "the execution trace and the profile do not contain the same collectives; as many as possible "
+    "were paired in order",
+    "record the two files over the same steps: start and stop the two observers together"};
 constexpr DiagnosticKind kNothing{"execution-trace-unused", Severity::kInfo,
                                   "the execution trace contains nothing that the profile lacks",
                                   "nothing needs to be done"};

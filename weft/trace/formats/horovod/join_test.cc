@@ -11,8 +11,9 @@ namespace {
 
 using Job = Run;  // inside a TEST body, Run is a member of GoogleTest's class
 
-/// A run of two ranks. It is either a timeline, with one all-reduce at 500 us and one long before
-/// the profiles, or a set of profiles, which begin 400 us after the timeline.
+/// Makes a run of two ranks. It is either a timeline or a set of profiles. The timeline has one
+/// all-reduce at 500 us and one all-reduce long before the profiles. The profiles begin 400 us
+/// after the timeline.
 Job made(bool timeline) {
   Job job;
   for (std::int32_t r = 0; r < 2; ++r) {

@@ -42,7 +42,8 @@ class Writer {
 
 const char* const kFloat4 = R"("dtype": "float32", "shape": "[2, 2]")";
 
-/// Two fused tensors in two steps; rank 1 is late by 100 us in the first and 300 us in the second.
+/// Two fused tensors in two steps. Rank 1 is late by 100 us in the first step and by 300 us in the
+/// second step.
 Writer two_steps() {
   Writer w;
   w.line(

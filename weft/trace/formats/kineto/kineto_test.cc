@@ -11,7 +11,7 @@ struct Reading {
   Diagnostics diagnostics;
 };
 
-// Reads with several window sizes; the result must not depend on the size.
+// Reads with several window sizes, because the result must not depend on the size.
 Reading read(std::string_view text, const std::string& name = "test.json") {
   Reading result;
   for (std::size_t piece : {std::size_t{7}, std::size_t{1} << 20}) {

@@ -23,7 +23,7 @@ constexpr DiagnosticKind kUntimed{
     "collectives have no device times; the time that the host took to enqueue them was used "
     "instead, which does not tell how long the transfer took",
     "let the plug-in record kernel events: set WEFT_NCCL_EVENTS=all for Weft's plug-in, and "
-    "NCCL_PROFILE_EVENT_MASK with KernelCh (64) for others"};
+    "NCCL_PROFILE_EVENT_MASK with KernelCh (64) for other plug-ins"};
 constexpr DiagnosticKind kOrdered{
     "rank-by-order", Severity::kInfo,
     "no communicator distinguishes all ranks of the file; they were numbered in file order",

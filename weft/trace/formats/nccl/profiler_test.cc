@@ -10,7 +10,7 @@
 namespace weft::trace {
 namespace {
 
-/// `at` and `to` are in microseconds.
+/// Writes the line of an event. `at` and `to` are in microseconds.
 std::string event(const std::string& type, int rank, double at, double to,
                   const std::string& parent, const std::string& address, const std::string& details,
                   const std::string& rest = "") {
@@ -118,7 +118,8 @@ TEST(NcclProfiler, LaunchKernelAndArgumentsAreConnected) {
 }
 
 TEST(NcclProfiler, WithoutKernelsTheGpuClockGivesTheLength) {
-  // Two operations at the same address; the channels of the first end before the second begins.
+  // There are two operations at the same address. The channels of the first operation end before
+  // the second operation begins.
   const std::string text = init(0, 2) + channel(0, 130, 200, "0xa", 5'000, 85'000) +
                            channel(0, 140, 190, "0xa", 15'000, 70'000) + coll(0, 100, "0xa", 0) +
                            coll(0, 300, "0xa", 1) + channel(0, 330, 400, "0xa", -1, -1);

@@ -182,7 +182,7 @@ TEST(Packed, MissingColumnHasItsDefault) {
 
 TEST(Packed, ContradictionsAreRefused) {
   const std::vector<packed::Section> sections = sections_of(pack(small_trace()));
-  // Removes sections to which others refer, or that are columns of one table.
+  // Remove sections to which others refer, or which are columns of one table.
   for (const char* gone : {"names", "lanes.pid", "events.start", "events.kind", "kernels.shape"}) {
     std::vector<packed::Section> fewer = sections;
     ASSERT_EQ(std::erase_if(fewer, [&](const auto& s) { return s.name == gone; }), 1u) << gone;

@@ -41,7 +41,7 @@ ProbeLog read(const FakeLog& made, Diagnostics& diagnostics) {
 
 // -- MPI --------------------------------------------------------------------------------------
 
-/// Communicator 0 with the ranks 1 and 0, in this order.
+/// A log of communicator 0, which has the ranks 1 and 0, in this order.
 FakeLog mpi_log(std::int32_t rank) {
   FakeLog log(header(LogKind::kMpi, rank));
   log.chunk(31);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that any input gives a log or an Error, and that any log can become a rank or be attached
-// to one.
+// to a rank.
 #include "weft/trace/formats/probe/probe.h"
 #include "weft/trace/fuzz_checks.h"
 #include "weft/trace/match/wire_match.h"

@@ -93,7 +93,8 @@ class RankColumns {
   void add(EventKind kind, const DecodedEvent& event, std::uint32_t lane, std::uint32_t detail);
   /// Adds a kernel, copy, memset or collective. `async` means that the event is on a line of
   /// asynchronous transfers. `has_async` means that the transfer between a "-start" and a "-done"
-  /// instruction has an event of its own; otherwise the "-done" instruction counts as the transfer.
+  /// instruction has a separate event. If it has none, the "-done" instruction counts as the
+  /// transfer.
   void add_work(const DecodedEvent& event, std::uint32_t lane, bool async, bool has_async);
   /// Adds a collective that TensorFlow runs on a host thread. `type` is the op type, which names
   /// its kind.

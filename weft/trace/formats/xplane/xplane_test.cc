@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const fs::path kData = fs::path(WEFT_SOURCE_DIR) / "tests" / "data" / "xplane";
 
-// Writes planes like profilers: first the lines, then the names that their events use.
+// Writes planes in the order of profilers: first the lines, then the names that their events use.
 class Plane {
  public:
   explicit Plane(std::string name) : name_(std::move(name)) {}
@@ -274,7 +274,7 @@ TEST(Xplane, EveryCutFileGivesATraceOrAnErrorWithTheByte) {
       continue;
     }
     EXPECT_FALSE(ranks->empty());
-    // The first plane is complete when its last name is.
+    // The first plane is complete when its last name is complete.
     if (size > first.size()) {
       EXPECT_EQ(ranks->front().events.size(), 2u) << size;
     }
