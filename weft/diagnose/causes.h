@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank spends its time on in each step.
+// Finds out what each rank spends its time on in each step.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Times {
   std::span<const Nanos> ends;
 };
 
-/// Returns one entry per rank, in the order of `steps.ranks`. A step lasts from the end of the step
-/// before to its own end.
+/// Returns one entry per rank, in the order of `steps.ranks`. A step lasts from the end of the
+/// previous step to its own end.
 std::vector<RankCauses> find_causes(const predict::Job& job, const Times& times,
                                     const predict::StepTimes& steps);
 

@@ -41,8 +41,8 @@ struct Comparison {
   bool predicted = false;           ///< true: steps without profiler; false: steps as recorded
   std::vector<CauseChange> causes;  ///< mean over ranks; waiting is not divided by rank
   std::vector<OpChange> ops;        ///< ops that both runs have, largest change first
-  std::vector<OpChange> missing;    ///< ops that only the run before has, longest first
-  std::vector<OpChange> added;      ///< ops that only the run after has, longest first
+  std::vector<OpChange> missing;    ///< ops that only the first run has, longest first
+  std::vector<OpChange> added;      ///< ops that only the second run has, longest first
 
   /// Returns the relative change: after / before - 1.
   double change() const;
@@ -58,13 +58,13 @@ Comparison compare(const predict::StepPrediction& before, const std::string& bef
                    const predict::StepPrediction& after, const std::string& after_label);
 
 struct CompareOptions {
-  std::vector<std::string> what_ifs;  ///< changes of the job before whose effect is predicted
+  std::vector<std::string> what_ifs;  ///< changes of the first job; their effect is predicted
   std::vector<cost::LinkTable> links;
 };
 
-/// Without what-ifs, compares the two runs as recorded. With what-ifs, makes two predictions of the
-/// step without profiler and compares them: that of `before` with these changes, and that of
-/// `after`.
+/// Without what-ifs, compares the two runs as recorded. With what-ifs, predicts two steps without
+/// profiler and compares them: the step of `before` with the what-ifs, and the step of `after`
+/// without changes.
 Result<Comparison> compare(const predict::Job& before, const predict::Job& after,
                            const CompareOptions& options);
 

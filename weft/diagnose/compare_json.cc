@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft diff`. docs/reference/cli.md documents its fields. A field may be added at any
-// time; changing or removing one requires a new schema_version.
+// Writes the JSON of `weft diff`. docs/reference/cli.md documents its fields. New fields may be
+// added at any time. If a field is changed or removed, schema_version must be increased.
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/diagnose/compare.h"

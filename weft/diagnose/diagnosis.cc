@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// diagnose() replays the job once as recorded. Causes and skews come from this replay. For an op
-// timeline, the critical path and the findings need a replay without the recorded pauses
-// (working_graph()). So they make their own replays.
+// Computes all results of `weft diagnose`. diagnose() replays the job once as recorded. Causes and
+// skews come from this replay. For an op timeline, the critical path and the findings need a replay
+// without the recorded pauses (working_graph()). So the functions that compute them make separate
+// replays.
 #include "weft/diagnose/diagnosis.h"
 
 #include <fmt/format.h>

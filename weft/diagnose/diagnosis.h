@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value that holds all results of `weft diagnose` about a recorded job. The command prints it
-// and the report draws it. The command and the Python package write the same JSON for it. It
-// describes the job as recorded, including the effects of the profiler. `weft replay` predicts the
-// job without profiler.
+// Defines Diagnosis, a value that holds all results of `weft diagnose` about a recorded job. The
+// command prints this value, and the report draws it. The command and the Python package write the
+// same JSON for it. A diagnosis describes the job as recorded, including the effects of the
+// profiler. (`weft replay` predicts the job without profiler.)
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft diagnose`. docs/reference/cli.md documents its fields. A field may be added at
-// any time; changing or removing one requires a new schema_version.
+// Writes the JSON of `weft diagnose`. docs/reference/cli.md documents its fields. New fields may be
+// added at any time. If a field is changed or removed, schema_version must be increased.
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/diagnose/diagnosis.h"
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kDiagnosisSchema = 1;
 
-/// Numbers of ranks, steps and so on are -1 if unknown, which JSON shows as null.
+/// Writes the number of a rank, a step and so on. If the number is unknown, it is -1, and null is
+/// written.
 template <class Number>
 void write_known(JsonWriter& json, const char* name, Number number) {
   json.key(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of findings. No other file lists them. Code compares the enumerators, and results show
-// the ids. finding_text.cc has the texts.
+// Lists the kinds of findings. Code compares the enumerators. JSON and the command line use the
+// ids, which are in finding_text.cc together with the texts.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of finding kinds and the texts of findings. describe() takes the title from the list and
-// then calls the function of the kind, which adds the other texts. Some texts depend on numbers.
-// They get the numbers from Suspect::facts.
+// Writes the texts of findings. kKinds has the id and the title of each kind. describe() takes the
+// title from kKinds. Then it calls the function of the kind, which adds the other texts. Some texts
+// contain numbers. These come from Suspect::facts.
 #include "weft/diagnose/finding_text.h"
 
 #include <fmt/format.h>
@@ -53,9 +53,10 @@ static_assert(in_order());
 double ms(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 std::string explains(double share) {
-  // The share may exceed 1. An op that is faster than its peers has an ideal time above its
-  // recorded one, so ideal times make it longer. If all ranks get ideal times, this includes such
-  // ops on other ranks. If only this rank gets them, it does not.
+  // The share may exceed 1, for this reason. An op that is faster than its peers has an ideal time
+  // above its recorded time, so it becomes longer with its ideal time. If all ranks get ideal
+  // times, such ops of other ranks become longer, too. If only this rank gets ideal times, they do
+  // not.
   if (share > 0.995) return "it explains all of what stragglers cost";
   return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
 }

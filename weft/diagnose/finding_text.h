@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a finding says to the user. The functions of suspects.h only collect data. All
-// the words are here, so that they can be read and changed in one place.
+// Writes the texts of findings for the user. The functions of suspects.h only collect data. All
+// texts are in finding_text.cc, so that they can be read and changed in one place.
 #pragma once
 
 #include <string>

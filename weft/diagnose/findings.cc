@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of suspects.h propose removals. Each removal is replayed, which gives its gain.
-// Then its place is found (rank, step, lane). Suspects with too small a gain are dropped. So are
-// suspects that only repeat what a more specific finding says.
+// Makes the list of findings. The functions of suspects.h propose removals. A replay after each
+// removal gives its gain. Then the place of the removal is found (rank, step, lane). Suspects with
+// a small gain are dropped. Suspects that only repeat what a more specific finding says are
+// dropped, too.
 #include "weft/diagnose/findings.h"
 
 #include <algorithm>
@@ -45,8 +46,9 @@ Finding to_finding(Suspect suspect) {
   return finding;
 }
 
-/// Findings about a straggler or about stalls of host threads name a cause; the finding "imbalance"
-/// does not. Drops "imbalance" if one of the others has at least 90 % of its gain.
+/// Findings about a straggler or about stalls of host threads name a cause. The finding "imbalance"
+/// does not name a cause. Drops "imbalance" if a finding that names a cause has at least 90 % of
+/// the gain of "imbalance".
 void drop_explained(std::vector<Finding>& findings) {
   Nanos explained = 0;
   for (const Finding& f : findings) {

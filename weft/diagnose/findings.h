@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings: what makes the step slow, and by how much. A finding is something that could be removed
-// from the job. To find its gain, it is removed from the graph and the graph is replayed. The gain
-// is never a sum of durations.
+// Finds out what makes the step slow, and by how much. The results are called findings. A finding
+// is something that could be removed from the job. To compute its gain, it is removed from the
+// graph, and the changed graph is replayed. The gain is never a sum of durations.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct FindingOptions {
   double least_share = 0.005;  ///< a finding is dropped if its gain is below this share of the step
 };
 
-/// Returns the mean over the complete steps of the slowest rank, which is the rank with the longest
-/// mean. Returns 0 if there are no complete steps.
+/// Computes for each rank the mean length of its complete steps, and returns the longest of these
+/// means. Returns 0 if there are no complete steps.
 Nanos mean_step(const predict::StepTimes& steps);
 
 /// Returns the findings, largest gain first. `stragglers` is the analysis of the same job, or

@@ -19,10 +19,10 @@ namespace {
 
 const std::string kFolder = std::string(WEFT_SOURCE_DIR) + "/tests/cases/findings";
 
-/// Ops that the output lists per finding.
+/// The output lists this many ops per finding.
 constexpr std::size_t kOpsShown = 4;
 
-/// Adds to the job the trace events that data loading is known by.
+/// Adds trace events whose names show data loading to the job.
 Status add_loading(const std::string& lines, predict::Job& job) {
   std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {

@@ -108,7 +108,7 @@ TEST(Findings, AreSortedByGainAndHaveTexts) {
   }
 }
 
-/// One rank with a step per length in `lengths_ms`; each step is one kernel.
+/// Makes a job with one rank. Step i is one kernel that takes `lengths_ms[i]`.
 predict::Job job_of_steps(const std::vector<int>& lengths_ms) {
   std::string text = "lane h host 0\nlane s stream 0\nstep 1\nm: host h 0 \"step\"\n";
   for (std::size_t i = 0; i < lengths_ms.size(); ++i) {

@@ -127,7 +127,7 @@ void locate(const Evidence& evidence, Finding& finding) {
   const graph::LaneId lane = most_of(tally.by_lane, finding.rank, kNoId);
   if (lane == kNoId) return;
   const std::string& name = graph.lanes[lane].name;
-  finding.lane = name.substr(name.find('/') + 1);  // "r2/stream 7"
+  finding.lane = name.substr(name.find('/') + 1);  // "r2/stream 7" becomes "stream 7"
 }
 
 }  // namespace weft::diagnose

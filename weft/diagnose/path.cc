@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim::critical_path() gives the chain of ops. This file turns each op of the chain into up to two
-// pieces: the gap before the op, and the op. Each piece gets a rank and a cause. Pieces before the
-// first complete step are cut off.
+// Describes the critical path for users. sim::critical_path() finds the chain of ops. This file
+// turns each op of the chain into up to two pieces: the gap before the op, and the op. Each piece
+// gets a rank and a cause. Pieces before the first complete step are left out.
 #include "weft/diagnose/path.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ Cause cause_of_op(const Graph& graph, OpId op, bool on_device) {
 }
 
 /// Returns the cause of a gap. A gap on a host lane is host work that was not recorded as an op. A
-/// gap between a launch and its kernel counts for the host, too. The cause of a gap on a stream, or
-/// on a rank without device, is not known.
+/// gap between a launch and its kernel counts as host work, too. The cause of a gap on a stream, or
+/// on a rank without device, is not known. Such a gap counts as idle.
 Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge, bool on_device) {
   if (!on_device) return Cause::kIdle;
   if (edge == EdgeKind::kLaunch) return Cause::kHostLaunch;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path through all ranks: the chain of ops and gaps from the first step that decides
-// when the last step ends. At each collective it continues on the rank that arrived last. There is
-// no time between its pieces, so their lengths add up to the length of the path.
+// Finds the critical path through all ranks. This is the chain of ops and gaps that decides when
+// the last step ends. The path begins with the first step. At each collective it passes through the
+// rank that arrived last. Each piece of the path begins when the piece before it ends. So the
+// lengths of the pieces add up to the length of the path.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ struct PathPiece {
   bool is_gap = false;
   /// The rank of the op or gap. For a transfer, the rank that arrived last. -1 if there is none.
   std::int32_t rank = -1;
-  std::int32_t step = -1;  ///< step number in the framework's count; -1 outside all steps
+  std::int32_t step = -1;  ///< step number, as the framework counts steps; -1 outside all steps
   graph::LaneId lane = 0;
   Cause cause = Cause::kIdle;
   Nanos start = 0;  ///< start in the replay
@@ -35,7 +36,8 @@ struct PathPiece {
 };
 
 struct CriticalPath {
-  /// In order of time, without time between them; none has length 0.
+  /// The pieces in the order of time. Each begins when the one before it ends. No piece has length
+  /// 0.
   std::vector<PathPiece> pieces;
   std::array<Nanos, kCauses> by_cause{};
   std::map<std::int32_t, Nanos> by_rank;

@@ -19,7 +19,7 @@ predict::Job job_of(std::string_view text) {
   return job;
 }
 
-/// Length of the longest chain of ops, found by trying every chain.
+/// Returns the length of the longest chain of ops. Tries every chain.
 Nanos longest_chain(const graph::Graph& graph) {
   std::function<Nanos(graph::OpId)> up_to = [&](graph::OpId op) {
     Nanos longest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties that must hold for every real recording of several ranks.
+// Tests properties of a diagnosis that must hold for every real recording of several ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arrival ends when its rank is ready. The transfer starts when all ranks are ready. So the skew
-// is the time between the first end of an arrival and the start of the transfer. With only one
-// recorded member the skew is unknown, so such collectives are left out.
+// Computes the skew of each collective. An arrival ends when its rank is ready. The transfer starts
+// when all ranks are ready. So the skew is the time from the first end of an arrival to the start
+// of the transfer. If only one member of a collective was recorded, its skew is unknown. So such
+// collectives are left out.
 #include "weft/diagnose/skew.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::vector<CollectiveSkew> find_skews(const predict::Job& job, const Times& tim
     for (const graph::OpId arrival : collective.arrivals) {
       const Nanos arrived = times.ends[arrival];
       skew.ranks.push_back(graph.rank(arrival));
-      // becomes a difference below, when the first arrival is known
+      // This is still a point in time. When the first arrival is known, it is subtracted below.
       skew.late_by.push_back(arrived);
       skew.first_arrival = std::min(skew.first_arrival, arrived);
       if (arrived <= latest) continue;

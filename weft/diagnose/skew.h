@@ -13,7 +13,7 @@ namespace weft::diagnose {
 
 struct CollectiveSkew {
   std::uint32_t collective = 0;  ///< index into Graph::collectives
-  std::int64_t step = -1;        ///< step number in the framework's count; -1 outside all steps
+  std::int64_t step = -1;  ///< step number, as the framework counts steps; -1 outside all steps
   Nanos first_arrival = 0;
   Nanos last_arrival = 0;  ///< when the last member arrived and the transfer could start
   Nanos end = 0;
@@ -34,7 +34,7 @@ struct Lateness {
   std::int32_t rank = -1;
   std::int64_t collectives = 0;  ///< number of collectives in which it took part
   std::int64_t last = 0;         ///< number of collectives in which it arrived last
-  Nanos made_wait = 0;           ///< sum of the skew of those collectives in which it arrived last
+  Nanos made_wait = 0;           ///< sum of the skews of the collectives in which it arrived last
 };
 /// Returns one entry per rank that took part in a collective, sorted by rank.
 std::vector<Lateness> lateness_by_rank(const std::vector<CollectiveSkew>& skews);

@@ -26,7 +26,7 @@ struct Evidence {
 
 struct StragglerFacts {
   std::int32_t stage = -1;  ///< -1 if the straggler is one rank or several ranks together
-  double share = 0;         ///< its share of what stragglers cost; unused for several ranks
+  double share = 0;  ///< its share of the time that stragglers cost; unused for several ranks
 };
 struct ImbalanceFacts {
   double slowdown = 1;  ///< recorded step / step with ideal times
@@ -36,7 +36,7 @@ struct HostStallFacts {
   Nanos median = 0;        ///< median length of a stall
 };
 struct SlowStepFacts {
-  std::int64_t step = -1;  ///< step number in the framework's count
+  std::int64_t step = -1;  ///< step number, as the framework counts steps
   Nanos length = 0;
   Nanos median = 0;  ///< median length of all complete steps
 };

@@ -30,8 +30,8 @@ void take_op(const Graph& graph, OpId op, Removal& removal) {
   if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
 }
 
-/// Adds the delays before the op to the removal. Skips edges of other kinds, because their delays
-/// are not idle time of the lane (wake-up times, launch latencies).
+/// Adds the delays of the order and thread edges into the op to the removal. Skips other edges.
+/// Their delays are wake-up times and launch latencies, which are not idle time of the lane.
 void take_delays(const Graph& graph, OpId op, Removal& removal) {
   for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
     const EdgeKind kind = graph.edges[e].kind;

@@ -15,10 +15,12 @@ namespace {
 using graph::Graph;
 using graph::OpId;
 
-/// A worker or stage is reported only if it explains at least this share of what stragglers cost.
+/// A worker or stage is reported only if it explains at least this share of the time that
+/// stragglers cost.
 constexpr double kLeastShare = 0.1;
-/// Several workers may be culprits together. A worker is one of them if it causes at least this
-/// share of what stragglers cost when all other workers have ideal times.
+/// Several workers may be culprits together. To find them, all workers except one get ideal times.
+/// The one worker is a culprit if the job still loses at least this share of the time that
+/// stragglers cost.
 constexpr double kAloneShare = 0.3;
 /// Host work counts as interrupted if two things are true: it takes at least kStall longer than the
 /// same work usually does, and at least kStallFactor times as long.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser is strict: a field that is unknown, given twice or of the wrong type is an error. A
-// plan changes how a job is trained. If the parser skipped fields that it does not know, another
-// plan would be applied than the one that was predicted.
+// Reads and writes plan files. The parser is strict: a field that is unknown, given twice or of the
+// wrong type is an error. A plan changes how a job is trained. If the parser skipped unknown
+// fields, the plan that is applied would differ from the plan that was predicted.
 #include "weft/plan/plan.h"
 
 #include <algorithm>

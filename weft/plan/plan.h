@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: which changes to make to a job, and the step time predicted for them. Planners write
-// plans; the Python package applies them. File format: docs/formats/plan.md.
+// Reads and writes plans. A plan lists changes to a job, and the step time that is predicted for
+// them. Planners write plans, and the Python package applies them. docs/formats/plan.md describes
+// the file format.
 #pragma once
 
 #include <string>
@@ -26,8 +27,8 @@ struct Plan {
   std::vector<Change> changes;  ///< all of them are made together
   Nanos predicted_step = 0;     ///< mean step of the slowest rank after the changes
   Nanos baseline_step = 0;      ///< mean step of the slowest rank without the changes
-  std::vector<std::string>
-      inputs;  ///< recordings the prediction was made from, as the user named them
+  /// The recordings from which the prediction was made, as the user named them.
+  std::vector<std::string> inputs;
 };
 
 /// Converts what-ifs to changes, in the same order.
@@ -37,8 +38,9 @@ std::vector<std::string> questions(const Plan& plan);
 
 /// Returns the complete JSON text of a plan. It ends with a newline.
 std::string print_plan(const Plan& plan);
-/// Parses a plan. Messages call the file `name`. A plan of another version, or with unknown fields
-/// or changes, is an Error (kBadInput). To apply only the known part of such a plan could do harm.
+/// Parses a plan. Error messages call the file `name`. If the plan has another version, unknown
+/// fields or unknown changes, the result is an Error (kBadInput), because it could do harm to apply
+/// only the known part of a plan.
 Result<Plan> parse_plan(std::string_view text, const std::string& name);
 
 Status write_plan(const std::string& path, const Plan& plan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every transfer time is divided into a fixed part (latency) and the rest (bandwidth). The link
-// model estimates the fixed part. Without an estimate, the whole time counts as bandwidth.
+// Changes the times of transfers and of compute for what-ifs. Every transfer time is divided into a
+// fixed part (latency) and the rest (bandwidth). The link model estimates the fixed part. Without
+// an estimate, the whole time counts as bandwidth.
 #include "weft/predict/changes.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-ifs that change how long ops take. They do not add or remove ops or edges.
+// Applies the what-ifs that change how long ops take. The functions here do not add or remove ops
+// or edges.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ namespace weft::predict {
 void change_network(graph::Graph& graph, const cost::LinkModel& links, double bandwidth,
                     double latency);
 
-/// Makes compute `factor` times as fast, on one rank, or on all ranks if `rank` is -1. The ranks in
-/// `on_host` compute on the processors of their host. On these ranks, host ops and the delays
-/// between ops of the rank count as compute, too. Collectives never count as compute.
+/// Makes the compute of `rank` `factor` times as fast. If `rank` is -1, does this for all ranks.
+/// The ranks in `on_host` compute on the processors of their host. On these ranks, host ops and the
+/// delays between ops of the rank count as compute, too. Collectives never count as compute.
 void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
                     const std::set<std::int32_t>& on_host);
 

@@ -66,8 +66,8 @@ TEST(Changes, OnARankWithoutDeviceHostWorkAndItsDelaysAreCompute) {
 TEST(Changes, MoreWorkersMoveMoreBytesOverEachLinkInMoreRounds) {
   graph::Graph graph = two_hosts();
   ASSERT_TRUE(change_workers(graph, links(), 4, 2));
-  // 2 ms are the latency of 2 rounds and become 6 ms for 6 rounds. The volume per link grows from 1
-  // to 1.5 arrays: 40 ms become 60 ms.
+  // With 2 workers, a ring has 2 rounds, and their latency is 2 ms. With 4 workers it has 6 rounds,
+  // which take 6 ms. The volume per link grows from 1 to 1.5 arrays, so 40 ms become 60 ms.
   EXPECT_EQ(transfer_time(graph), 66 * kMillisecond);
   EXPECT_EQ(graph.collectives[0].ranks, 4);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rebucket() works in five stages. collect() finds, for every rank and step, the ops at which
+// Applies the what-ifs for buckets and for a job without communication. rebucket() works in five
+// stages. collect() finds, for every rank and step, the ops at which
 // gradients become ready and the all-reduces that carry them. check() refuses recordings in which
 // the sizes of the gradients do not match those of the all-reduces. make_old_ones_free() removes
 // the host time of the old launches. replace() adds a launch, an arrival per rank and a transfer
@@ -38,9 +39,10 @@ Nanos host_gap(const graph::Graph& graph, OpId op) {
   return gap;
 }
 
-/// `ops` are launches. Sets their durations to 0. Also removes the host work of the launch from the
-/// delay before each of them. This host work is at most twice the median delay. If the delay before
-/// one launch is much longer than before the others, the rank did something else in the rest of it.
+/// `ops` are launches. Sets their durations to 0. The delay before a launch contains host work that
+/// belongs to the launch. Removes this host work from the delay. It is assumed to take at most
+/// twice the median of the delays before all these launches. If a delay is longer, the rank did
+/// other work in the rest of the delay.
 void make_free(GraphBuilder& builder, const graph::Graph& graph, const std::set<OpId>& ops) {
   std::vector<Nanos> gaps;
   for (const OpId op : ops) gaps.push_back(host_gap(graph, op));
@@ -93,9 +95,9 @@ class Rebucket {
         return graph_.ops.recorded_start[a] < graph_.ops.recorded_start[b];
       });
     }
-    // An all-reduce carries gradients if two things are true: the thread that runs the backward
-    // pass launched it, and the first gradient of the step was ready before. Other all-reduces (of
-    // metrics, for example) stay as they are.
+    // An all-reduce carries gradients if two things are true. The thread that runs the backward
+    // pass launched it. And the first gradient of the step was ready before this launch. Other
+    // all-reduces (of metrics, for example) stay as they are.
     for (const graph::Collective& c : graph_.collectives) {
       if (c.kind != graph::CollectiveKind::kAllReduce || c.transfer == graph::kNoId) continue;
       for (const OpId arrival : c.arrivals) {
@@ -186,7 +188,7 @@ class Rebucket {
     }
     const OpId pattern = ranks.front().second->arrival.front();
     const graph::Collective old = graph_.collectives[graph_.ops.collective[pattern]];
-    OpId transfer = graph::kNoId;  // transfer of the bucket before
+    OpId transfer = graph::kNoId;  // the transfer of the previous bucket
     for (const auto& [closing, bytes] : buckets) {
       const auto estimate = links_.transfer(old.kind, old.ranks, bytes);
       if (!estimate) {

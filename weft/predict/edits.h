@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-ifs that add and remove ops. Each of them is a function that turns one graph into another.
-// They change the recorded steps, and the changed steps are repeated afterwards (graph/unroll.h).
+// Applies the what-ifs that add and remove ops. Each function here turns one graph into another. It
+// changes the recorded steps. Afterwards, the changed steps are repeated (graph/unroll.h).
 #pragma once
 
 #include "weft/base/result.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests use a made data-parallel step: gradients become ready one after the other, one
-// all-reduce at the end carries all of them, and the optimiser waits for it.
+// Tests of edits.h with a synthetic data-parallel step. In this step, gradients become ready one
+// after the other. At the end, one all-reduce carries all gradients, and the optimiser waits for
+// it.
 #include "weft/predict/edits.h"
 
 #include <gtest/gtest.h>
@@ -138,8 +139,8 @@ TEST(Rebucket, LastBucketIsClosedByTheEndOfTheBackwardPass) {
 }
 
 TEST(Rebucket, EarlierBucketsOverlapTheBackwardPass) {
-  // The first bucket moves from 21 ms on, when its second gradient is ready, for 20 ms. The second
-  // bucket follows at once.
+  // The second gradient of the first bucket is ready at 21 ms. Then this bucket moves for 20 ms.
+  // The second bucket follows at once.
   const graph::Graph graph = rebucketed({}, 20 * kMega);
   for (const int rank : {0, 1}) {
     EXPECT_EQ(end_of(graph, "backward", rank), 41 * kMillisecond);
@@ -148,8 +149,8 @@ TEST(Rebucket, EarlierBucketsOverlapTheBackwardPass) {
 }
 
 TEST(Rebucket, TransfersRunOneAfterTheOther) {
-  // From 11 ms on, a bucket that takes 10 ms is ready every 10 ms. The optimiser waits for the
-  // last.
+  // The first bucket is ready at 11 ms, and one more bucket every 10 ms. Each bucket moves for 10
+  // ms. The optimiser waits for the last bucket.
   EXPECT_EQ(end_of(rebucketed({}, 1), "optimiser", 0), 56 * kMillisecond);
   Ddp fast;
   fast.backward_ms[0] = fast.backward_ms[1] = 1;  // gradients are ready long before their transfer
@@ -170,8 +171,8 @@ TEST(Rebucket, SameBucketsTakeTheSameTime) {
   EXPECT_EQ(end_of(rebucketed({}, 40 * kMega), "optimiser", 0), 86 * kMillisecond);
 }
 
-/// The last gradient is recorded as ready only when the hook that sends its bucket has returned,
-/// which may be after the transfer.
+/// A hook sends each bucket. The profiler records the last gradient as ready only when the hook has
+/// returned. This may be after the bucket's transfer.
 TEST(Rebucket, GradientsRecordedLateDoNotWaitForTheirOwnBucket) {
   std::string text = "lane net link -\nstep 1\n", waits;
   for (const std::string r : {"0", "1"}) {
@@ -235,8 +236,8 @@ TEST(WithoutCommunication, LaunchesOfCollectivesTakeNoTime) {
   tiny.backward_ms[0] = tiny.backward_ms[1] = 0;
   const auto graph = without_communication(tiny.graph());
   ASSERT_TRUE(graph) << graph.error().text();
-  // What is left are four launches of backward kernels, the launch of the optimiser (1 ms each) and
-  // the optimiser itself.
+  // The remaining time is that of four launches of backward kernels, the launch of the optimiser
+  // (1 ms each) and the optimiser itself.
   EXPECT_EQ(end_of(*graph, "optimiser", 0), (4 + 1 + 5) * kMillisecond);
 }
 

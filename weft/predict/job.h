@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded job about which questions can be asked: the clocks of its ranks are aligned, its
-// collectives are matched, and its graph is built. All commands use these functions to make a Job
-// of paths.
+// Makes a Job from a recording. A Job is a recorded job about which questions can be asked: the
+// clocks of its ranks are aligned, its collectives are matched, and its graph is built. All
+// commands use these functions to make a Job from paths.
 #pragma once
 
 #include <functional>
@@ -32,15 +32,15 @@ struct Job {
   bool from_phases = false;
 };
 
-/// Makes a job of a run: aligns clocks, matches collectives and builds the graph. An Error
-/// (kBadInput) if much of a rank is missing, or if some ranks mark steps and others do not.
+/// Makes a job from a run: aligns clocks, matches collectives and builds the graph. An Error
+/// (kBadInput) if much of a rank is missing, or if some ranks mark steps and other ranks do not.
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics);
 
-/// Makes a job of a recording that has one run. If there are several runs, the result is an Error
+/// Makes a job from a recording that has one run. If there are several runs, the result is an Error
 /// (kUsage) that lists them.
 Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics);
 
-/// Loads the inputs and makes a job of the run that `options.run` names. Without such a name, the
+/// Loads the inputs and makes a job from the run that `options.run` names. If it names none, the
 /// inputs must have only one run.
 Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
                      Diagnostics& diagnostics);

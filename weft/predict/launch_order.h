@@ -14,7 +14,7 @@ struct OutEdge {
   graph::EdgeId edge;
 };
 
-/// Is built in O(n log n) and keeps no reference to the graph.
+/// The constructor takes O(n log n) for n ops. The object keeps no reference to the graph.
 class LaunchOrder {
  public:
   explicit LaunchOrder(const graph::Graph& graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job larger than any recording we have, made of copies of a small one. Matching and alignment
-// must work for it as they do for the small job.
+// Tests matching and alignment with 64 ranks. There is no recording of such a large job, so the
+// test makes it from copies of a small job. The results must be as good as for the small job.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -46,7 +46,7 @@ class ManyRanks : public testing::Test {
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
   static fs::path folder_;
-  static std::map<std::int32_t, Nanos> epochs_;  ///< by rank: the error put into its clock
+  static std::map<std::int32_t, Nanos> epochs_;  ///< epochs_[rank]: the error put into its clock
 };
 
 fs::path ManyRanks::folder_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each step and group, fill() sorts the all-reduces in program order and divides them into
-// packs. join() then turns the transfer of the first member into the transfer of the pack. This
-// transfer gets the arrivals of all members and the out-edges of all their transfers. The other
-// transfers are removed. Ops that ran between two members are the difficult part. They started
-// before the pack ends, so they cannot wait for it. Their edges from the members are dropped.
+// Joins all-reduces into packs. For each step and group, fill() sorts the all-reduces in program
+// order and divides them into packs. join() then turns the transfer of the first member into the
+// transfer of the pack. This transfer gets the arrivals of all members and the out-edges of all
+// their transfers. The other transfers are removed. Ops that ran between two members are the
+// difficult part. They started before the pack ends, so they cannot wait for it. Their edges from
+// the members are dropped.
 #include "weft/predict/packs.h"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ class PackJoiner {
   const cost::LinkModel& links_;
   const LaunchOrder order_;
   graph::GraphBuilder builder_;
-  std::vector<Bytes> bytes_;  ///< by collective: its size; -1 if unknown
+  std::vector<Bytes> bytes_;  ///< bytes_[collective]: its size; -1 if unknown
 };
 
 }  // namespace

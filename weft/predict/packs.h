@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The what-if allreduce.pack_mb: joins the all-reduces of a step into fewer and larger ones.
+// Applies the what-if allreduce.pack_mb: joins the all-reduces of a step into fewer and larger
+// all-reduces.
 #pragma once
 
 #include "weft/base/result.h"

@@ -69,8 +69,8 @@ TEST(Packs, TakeAllReducesUntilTheyExceedTheCap) {
   ASSERT_TRUE(two) << two.error().text();
   EXPECT_TRUE(graph::verify(*two));
   EXPECT_EQ(sizes(*two), (std::vector<Bytes>{2'000'000, 1'000'000}));
-  // The first pack moves from 20 ms on for 22 ms. The last all-reduce follows with its recorded
-  // 12 ms, then the update with 5 ms.
+  // The first pack starts at 20 ms and takes 22 ms. Then the last all-reduce takes its recorded
+  // 12 ms, and the update takes 5 ms.
   EXPECT_NEAR(in_ms(last_end(*two)), 59, 1e-3);
   const auto one = join_packs(before, 100'000'000, links());
   ASSERT_TRUE(one);

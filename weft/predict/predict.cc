@@ -27,12 +27,14 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-/// The recorded steps are repeated this many times, and the last repetition counts. The others are
-/// a warm-up. In it, the host gets ahead of the device, and the ranks reach their steady state.
+/// The recorded steps are repeated this many times, and the last repetition counts. The other
+/// repetitions are a warm-up, in which the host gets ahead of the device and the ranks reach a
+/// steady state.
 constexpr int kRepetitions = 4;
-/// Half width of the error bar, as a share of the step: the largest error seen in bench/accuracy.
+/// Half the width of the error bar, as a share of the step. This is the largest error that
+/// bench/accuracy has measured.
 constexpr double kModelError = 0.06;
-/// The half width of the error bar if transfer times come from the recording and not from a link
+/// Half the width of the error bar if transfer times come from the recording and not from a link
 /// table.
 constexpr double kModelErrorWithoutTable = 0.12;
 
@@ -120,9 +122,9 @@ class Predictor::Core {
 
   void clean() {
     clean_ = job_.graph;
-    // An op timeline has neither kernels nor a profiler's traces. Its pauses are mostly waits for
-    // other ranks, so they must shrink when those ranks become faster. So only work and transfers
-    // count, and delays are dropped. The straggler study does the same.
+    // An op timeline has no kernels, and no profiler made it. Its pauses are mostly waits for other
+    // ranks, so they must shrink when those ranks become faster. So only work and transfers count,
+    // and delays are dropped. The straggler study does the same.
     if (job_.from_phases) {
       if (options_.keep_profiler) return;
       for (graph::Edge& edge : clean_.edges) edge.delay = 0;
@@ -154,7 +156,8 @@ class Predictor::Core {
     return ranks;
   }
 
-  /// The checks for which the graph need not be changed.
+  /// Returns an Error if the recording cannot answer the what-if. Makes only those checks that do
+  /// not need a changed graph.
   Status can_answer(const WhatIf& what_if) const {
     if (what_if.rank >= 0 && !ranks_of(job_.graph).contains(what_if.rank)) {
       std::string list;
@@ -175,9 +178,9 @@ class Predictor::Core {
                       "different sizes, so latency and bandwidth cannot be separated; give a link "
                       "table with --links");
     }
-    // If only one member was recorded, waiting and transfer cannot be told apart. So a change of
-    // the network cannot be predicted. The what-if comm=off removes both of them, so one member is
-    // enough for it.
+    // If only one member of a collective was recorded, its waiting and its transfer cannot be told
+    // apart. So a change of the network cannot be predicted. The what-if comm=off removes waiting
+    // and transfer, so one recorded member is enough for it.
     const bool network =
         what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency;
     if (network || what_if.kind == WhatIf::Kind::kCommOff) {
@@ -254,8 +257,9 @@ class Predictor::Core {
     return graph;
   }
 
-  /// Returns the half width of the error bar for these what-ifs, as a share of the step. Recorded
-  /// transfer times are less certain than measured ones, because compute ran at the same time.
+  /// Returns half the width of the error bar for these what-ifs, as a share of the step. Recorded
+  /// transfer times are less certain than those of link tables, because compute ran at the same
+  /// time.
   double error_of(const std::vector<WhatIf>& what_ifs) const {
     const bool without_transfers =
         job_.graph.collectives.empty() ||

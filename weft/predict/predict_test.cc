@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts made jobs whose step time is known by construction, all the way from events to the
-// prediction.
+// Tests predict() with synthetic jobs whose step time is known. The tests make the events of a job.
+// Then they do everything that is necessary to get a prediction from these events.
 #include "weft/predict/predict.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr Bytes kBytes = 20'000'000;
 struct Shape {
   int ranks = 2;
   int kernels = 4;
-  std::vector<Nanos> kernel = {1 * ms, 1 * ms};  ///< duration of each kernel, by rank
+  std::vector<Nanos> kernel = {1 * ms, 1 * ms};  ///< kernel[rank]: duration of each kernel
   Nanos between_calls = 20 * us;                 ///< host time from one launch to the next
   Nanos transfer = 0;  ///< time of the step's all-reduce; 0: no all-reduce
   Nanos optimiser = 1 * ms;

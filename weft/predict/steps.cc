@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step times are computed in four stages. The input is the time at which each op is over.
+// Computes step times in four stages. The input is the time at which each op is over.
 //
 //  1. rank_lanes() finds the lanes of a rank that decide when its steps end. On a rank with a
 //     device these are its streams, because the host runs ahead of them. Without a device they are
@@ -31,9 +31,10 @@ using graph::OpKind;
 /// The ranks of a graph, and which of their lanes decide when a step ends.
 struct RankLanes {
   std::vector<std::int32_t> ranks;      ///< sorted
-  std::vector<bool> has_device;         ///< by rank index
-  std::vector<std::size_t> rank_index;  ///< by lane; meaningless for links
-  std::vector<bool> decides;            ///< by lane: true if its ops decide when a step ends
+  std::vector<bool> has_device;         ///< one entry per rank
+  std::vector<std::size_t> rank_index;  ///< one entry per lane; meaningless for links
+  /// One entry per lane: true if the ops of the lane decide when a step ends.
+  std::vector<bool> decides;
 };
 
 RankLanes rank_lanes(const Graph& graph) {
@@ -66,8 +67,8 @@ std::size_t step_index(const Graph& graph, OpId op) {
   return static_cast<std::size_t>(step - graph.steps.begin());
 }
 
-/// Returns by rank index and step index when the step is over on the rank, or -1 if the rank has no
-/// work in it. `over[op]` is the time at which the op is over.
+/// Returns ends[rank index][step index]: the time at which the step is over on the rank, or -1 if
+/// the rank has no work in the step. `over[op]` is the time at which the op is over.
 std::vector<std::vector<Nanos>> step_ends(const Graph& graph, const RankLanes& lanes,
                                           std::span<const Nanos> over) {
   std::vector<std::vector<Nanos>> ends(lanes.ranks.size(),
@@ -127,9 +128,9 @@ Nanos first_begin(const FirstStep& first, bool has_device, std::span<const Nanos
   return has_device ? over[first.before] : std::max(over[first.before], marked);
 }
 
-/// Some ops belong to no rank and mark the begin of a step. Returns their times by step index, or
-/// -1 for a step without such an op. Only op timelines have them: their steps are samples, and the
-/// job pauses between the samples.
+/// Some ops belong to no rank and mark the begin of a step. Returns one entry per step: the time of
+/// its mark, or -1 if the step has no mark. Only op timelines have such marks. Their steps are
+/// samples, and time may pass between two samples.
 std::vector<Nanos> marked_begins(const Graph& graph, std::span<const Nanos> over) {
   std::vector<Nanos> begins(graph.steps.size(), -1);
   for (OpId op = 0; op < graph.size(); ++op) {
@@ -139,9 +140,9 @@ std::vector<Nanos> marked_begins(const Graph& graph, std::span<const Nanos> over
   return begins;
 }
 
-/// Returns the time between step `s` - 1 and step `s` that belongs to neither. It lasts from the
-/// time at which all ranks have finished step `s` - 1 until step `s` is marked. `last` is when the
-/// present rank had finished.
+/// Returns the length of the pause between step `s` - 1 and step `s`, which belongs to neither of
+/// the two steps. The pause lasts from the time at which all ranks have finished step `s` - 1 until
+/// the mark of step `s`. `last` is the time at which the present rank has finished.
 Nanos pause_before(std::size_t s, Nanos last, const std::vector<Nanos>& marked,
                    const std::vector<std::vector<Nanos>>& ends) {
   if (s == 0 || marked[s] < 0) return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes how long each step takes on each rank. The host runs ahead of the device, sometimes by
-// whole steps. So the length of a step is measured on the device: from the end of the device work
-// of the step before to the end of the step's own device work. The lengths of many steps add up to
-// what a stop-watch would show.
+// whole steps. So the length of a step is measured on the device. It is the time from the end of
+// the previous step's device work to the end of the step's own device work. The lengths of many
+// steps add up to the time that passes while they run.
 #pragma once
 
 #include <cstdint>

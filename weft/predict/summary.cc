@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// summarise() makes one Predictor and uses it for all questions, because all of them need the same
-// cleaned graph and link model. The replay of the recording and the straggler analysis use the
-// recorded graph instead, because they describe the job as it was recorded.
+// Computes all results of `weft replay`. summarise() makes one Predictor and uses it for all
+// questions, because all questions need the same cleaned graph and link model. The replay of the
+// recording and the straggler analysis use the recorded graph instead, because they describe the
+// job as it was recorded.
 #include "weft/predict/summary.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value that holds all results of `weft replay` about a job. The command prints it. The command
-// and the Python package write the same JSON for it.
+// Defines ReplaySummary, a value that holds all results of `weft replay` about a job. The command
+// prints this value. The command and the Python package write the same JSON for it.
 #pragma once
 
 #include <cstdint>
@@ -53,17 +53,18 @@ struct ReplaySummary {
   std::vector<RankSummary> ranks;
   Nanos recorded_step = 0, replayed_step = 0;  ///< mean step of the slowest rank
   double worst_error = 0;  ///< largest relative error of the self-replay, over ranks and steps
-  std::vector<std::string> what_if;  ///< the what-ifs in the user's words
+  std::vector<std::string> what_if;  ///< the what-ifs, as the user wrote them
   Prediction prediction;
   /// Answers to common what-ifs; empty if the user asked what-ifs.
   std::vector<Answer> worth_knowing;
   std::optional<sim::StragglerReport> stragglers;  ///< nullopt if there is only one rank
   std::size_t ops = 0, edges = 0, inferred_edges = 0;
 
-  /// Returns the answer in worth_knowing with the shortest step, among those about a setting that a
-  /// user can choose. These settings are bucket sizes. Of equal steps the first one is returned.
-  /// Returns nullptr if there is no such answer, or if there is no link table: without one,
-  /// transfer times are too uncertain for a choice.
+  /// Returns the best bucket size in worth_knowing: the answer about a bucket size that has the
+  /// shortest step. Other answers are not about a setting that a user can choose. If several
+  /// answers have the same step, returns the first of them. Returns nullptr if there is no such
+  /// answer. Also returns nullptr if there is no link table, because then transfer times are too
+  /// uncertain for a choice.
   const Answer* best_choice() const;
 };
 

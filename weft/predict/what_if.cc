@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser is strict: a value must be a complete number with nothing after it. Otherwise a typing
-// error would give a prediction that answers another question. Values have upper limits, so that
-// later conversions to integers do not overflow.
+// Parses what-ifs. The parser is strict: a value must be a complete number with nothing after it.
+// Otherwise a typing error would give a prediction that answers another question. Values have upper
+// limits, so that later conversions to integers do not overflow.
 #include "weft/predict/what_if.h"
 
 #include <charconv>
@@ -13,7 +13,8 @@
 namespace weft::predict {
 namespace {
 
-/// Returns the number that the whole text gives. Refuses "nan" and "inf", which from_chars accepts.
+/// Parses a number. The number must fill the whole text. Refuses "nan" and "inf", which from_chars
+/// accepts.
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-ifs: questions of the form KEY=VALUE that ask how long a step would take after a change.
+// Parses what-ifs. A what-if is a question of the form KEY=VALUE. It asks how long a step would
+// take after a change.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct WhatIf {
   Kind kind = Kind::kCommOff;
   double value = 1;        ///< a factor; for kBucket and kPack a size in MiB; for kWorkers a count
   std::int32_t rank = -1;  ///< for kCompute: the rank whose compute changes; -1: all ranks
-  std::string text;        ///< the what-if in the user's words
+  std::string text;        ///< the what-if, as the user wrote it
 };
 
 /// One kind of what-if. Help texts and refusals show it.

@@ -43,7 +43,8 @@ graph::Graph parse(const std::string& text) {
 TEST(Stragglers, UniformPipelineTakesMicroBatchesPlusStagesMinusOneRounds) {
   const auto job = build({.replicas = 1, .stages = 4, .micro_batches = 8, .message = 0});
   const StragglerReport report = analyse(job);
-  // gather, (8 + 4 - 1) rounds of forward and backward, scatter, clip, optimiser
+  // The times of: gather, (8 + 4 - 1) forwards and backwards one after the other, scatter, clip,
+  // optimiser.
   EXPECT_EQ(report.simulated_step, (5 + 11 * 30 + 6 + 2 + 3) * ms);
   EXPECT_EQ(report.ideal_step, report.simulated_step);
   EXPECT_EQ(report.culprit, CulpritKind::kNone);
@@ -104,7 +105,8 @@ TEST(Stragglers, StageWithOneWorkerIsNamedAsAStage) {
 }
 
 TEST(Stragglers, DelaysThatMoveBetweenWorkersHaveNoCulprit) {
-  // As with sequences of very different lengths: any worker may get the long one.
+  // Training on sequences of very different lengths looks like this: at any time, another worker
+  // may get a long sequence.
   made::Pipeline pipeline{.replicas = 4, .stages = 2, .micro_batches = 4, .steps = 8};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t step, std::int32_t batch,
                      Nanos usual) {
@@ -183,8 +185,9 @@ TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
   const graph::Graph ideal = without_stragglers(job, options);
   Replay replay(ideal);
   replay.run();
-  // launch, median of 100 and 300 (two values: their mean), same for pauses of 0 and 40, kernel,
-  // transfer
+  // The times of: the launch, the first kernel, the pause, the second kernel, the transfer. The
+  // first kernel takes the median of 100 and 300, and the pause the median of 0 and 40. The median
+  // of two values is their mean.
   EXPECT_EQ(replay.makespan(), (1 + 200 + 20 + 50 + 10) * kMicrosecond);
   const auto report = analyse_stragglers(job, options);
   ASSERT_TRUE(report);
