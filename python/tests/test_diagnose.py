@@ -104,7 +104,7 @@ def test_plans_are_compared_with_the_later_run(run: weft.Run, tmp_path: Path) ->
     comparison = weft.diff(plan, run)
     assert comparison.before.ranks == 0 and comparison.causes == []
     assert comparison.before.step_ms == pytest.approx(run.replay("comm=off").predicted_step_ms)
-    with pytest.raises(weft.UsageError, match="a plan, which has changes of its own"):
+    with pytest.raises(weft.UsageError, match="a plan, which already contains changes"):
         weft.diff(plan, run, what_if="comm=off")
     plan.write_text('{"plan_version": 99}')
     with pytest.raises(weft.BadInput, match="plan_version is 99") as caught:

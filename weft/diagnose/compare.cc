@@ -185,7 +185,7 @@ Result<Comparison> compare(const plan::Plan& before, const std::string& before_l
   if (!options.what_ifs.empty()) {
     return fail(ErrorCode::kUsage,
                 "a what-if can only be asked of a recording, but the first input is a plan, which "
-                "has changes of its own; leave out --what-if");
+                "already contains changes; leave out --what-if");
   }
   WEFT_ASSIGN(const predict::StepPrediction actual, predicted(after, options, {}));
   predict::StepPrediction expected;

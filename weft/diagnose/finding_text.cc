@@ -57,8 +57,8 @@ std::string explains(double share) {
   // above its recorded time, so it becomes longer with its ideal time. If all ranks get ideal
   // times, such ops of other ranks become longer, too. If only this rank gets ideal times, they do
   // not.
-  if (share > 0.995) return "it explains all of what stragglers cost";
-  return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
+  if (share > 0.995) return "this explains all of the time lost to stragglers";
+  return fmt::format("this explains {:.0f} % of the time lost to stragglers", 100 * share);
 }
 
 void describe_straggler(const Suspect& suspect, FindingText& text) {
@@ -83,7 +83,7 @@ void describe_straggler(const Suspect& suspect, FindingText& text) {
     who = fmt::format("ranks {}", fmt::join(suspect.ranks, ", "));
     text.what = who +
                 " take longer than their peers for the same work, and "
-                "each of them alone "
+                "each of these ranks alone "
                 "would delay the job";
   }
   text.title += " of " + who;
@@ -92,7 +92,7 @@ void describe_straggler(const Suspect& suspect, FindingText& text) {
 void describe_imbalance(const Suspect& suspect, FindingText& text) {
   text.what = fmt::format(
       "ranks take different times for the same work; "
-      "together this slows the job down {:.2f}x",
+      "together, these differences make the step {:.2f} times as long",
       std::get<ImbalanceFacts>(suspect.facts).slowdown);
   text.advice =
       "balance input and work between ranks; the findings of kind "
@@ -152,11 +152,11 @@ std::string advice_for(trace::CollectiveKind kind) {
 void describe_exposed_communication(const Suspect& suspect, FindingText& text) {
   const auto& facts = std::get<CommunicationFacts>(suspect.facts);
   std::string mostly;
-  if (facts.groups > 1) mostly = fmt::format(", mostly {},", trace::to_text(*facts.main_kind));
+  if (facts.groups > 1) mostly = fmt::format(" (mostly {})", trace::to_text(*facts.main_kind));
   text.what = fmt::format(
-      "{} collectives and messages{} move data while no "
-      "compute hides it; without them, kernels "
-      "that run at the same time would be faster too",
+      "{} collectives and messages{} move data, in part while no "
+      "compute runs; without communication, the kernels "
+      "that run beside it would be faster, too",
       facts.operations, mostly);
   text.advice = facts.main_kind ? advice_for(*facts.main_kind)
                                 : "overlap transfers with compute, or send fewer bytes";
@@ -168,12 +168,13 @@ void describe_collective(const Suspect& suspect, FindingText& text) {
   text.title += fmt::format(": {}", trace::to_text(facts.kind));
   if (!facts.only_of_its_kind) text.title += fmt::format(" of {} ranks", facts.ranks);
   text.what =
-      fmt::format("the transfers of {} {} operation{} over {} ranks", facts.operations,
-                  trace::to_text(facts.kind), facts.operations == 1 ? "" : "s", facts.ranks);
+      fmt::format("{} {} operation{} over {} ranks", facts.operations, trace::to_text(facts.kind),
+                  facts.operations == 1 ? "" : "s", facts.ranks);
   if (!facts.group.empty()) text.what += " (group " + facts.group + ")";
-  if (facts.bytes > 0) {
-    text.what += fmt::format(", {:.1f} MB in total", static_cast<double>(facts.bytes) / 1e6);
-  }
+  text.what += facts.operations == 1 ? " moves" : " move";
+  text.what += facts.bytes > 0 ? fmt::format(" arrays of {:.1f} MB in total",
+                                             static_cast<double>(facts.bytes) / 1e6)
+                               : " data";
   text.advice = advice_for(facts.kind);
 }
 
@@ -213,8 +214,8 @@ void describe_memory_copies(const Suspect& suspect, FindingText& text) {
 
 void describe_small_kernels(const Suspect& suspect, FindingText& text) {
   text.what = fmt::format(
-      "{} kernels are shorter than 10 us, {:.1f} ms of "
-      "compute in all ranks and steps",
+      "{} kernels are shorter than 10 us; together they run for {:.1f} ms, "
+      "summed over all ranks and steps",
       suspect.removal.durations.size(), ms(std::get<SmallKernelFacts>(suspect.facts).time));
   text.advice =
       "fuse them with torch.compile, a fused or foreach optimizer, "

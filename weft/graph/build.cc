@@ -30,7 +30,7 @@ namespace {
 
 constexpr DiagnosticKind kLateLaunch{
     "work-before-its-launch", Severity::kWarning,
-    "device work starts before the call that launched it; its launch edge was dropped",
+    "device work starts before the call that launched it; this dependency was dropped",
     "the host and device clocks of this recording disagree: record again, or update the profiler"};
 constexpr DiagnosticKind kLoneCollective{
     "collective-without-peers", Severity::kInfo,

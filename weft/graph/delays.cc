@@ -27,8 +27,8 @@ namespace {
 
 constexpr DiagnosticKind kContradictedWait{
     "contradicted-edge", Severity::kInfo,
-    "the framework's conventions suggest a dependency, but the recorded times rule it out; it was "
-    "left out",
+    "the framework's conventions suggest a dependency, but it contradicts the recorded times; this "
+    "dependency was left out",
     "nothing to do"};
 constexpr DiagnosticKind kOverlap{
     "overlapping-work", Severity::kInfo,

@@ -11,6 +11,7 @@ namespace {
 
 /// About 146 years: half of what Nanos can hold.
 constexpr Nanos kTimeLimit = std::numeric_limits<Nanos>::max() / 2;
+constexpr const char* kTooLong = "durations and delays add up to more than 146 years";
 
 tl::unexpected<Error> broken(std::string message) {
   return fail(ErrorCode::kBadInput, "broken graph: " + std::move(message));
@@ -19,7 +20,7 @@ tl::unexpected<Error> broken(std::string message) {
 Status verify_columns(const Graph& graph) {
   const Ops& ops = graph.ops;
   const std::size_t n = ops.size();
-  if (n >= kNoId) return broken(fmt::format("{} ops do not fit 32-bit ids", n));
+  if (n >= kNoId) return broken(fmt::format("{} ops are too many for 32-bit ids", n));
   const std::pair<const char*, std::size_t> columns[] = {
       {"lane", ops.lane.size()},
       {"name", ops.name.size()},
@@ -38,7 +39,8 @@ Status verify_columns(const Graph& graph) {
   if (!graph.steps.empty() && graph.steps.front() < 0) return broken("a step is negative");
   for (std::size_t i = 1; i < graph.steps.size(); ++i) {
     if (graph.steps[i - 1] >= graph.steps[i]) {
-      return broken(fmt::format("step {} follows step {}", graph.steps[i], graph.steps[i - 1]));
+      return broken(fmt::format("step {} follows step {}, but step numbers must ascend",
+                                graph.steps[i], graph.steps[i - 1]));
     }
   }
   return {};
@@ -48,17 +50,19 @@ Status verify_op(const Graph& graph, OpId op) {
   const Ops& ops = graph.ops;
   if (ops.kind[op] > OpKind::kPull) return broken(fmt::format("op {} has no known kind", op));
   if (ops.lane[op] >= graph.lanes.size()) {
-    return broken(fmt::format("op {} is on lane {} of {}", op, ops.lane[op], graph.lanes.size()));
+    return broken(fmt::format("op {} is on lane {}, but the number of lanes is {}", op,
+                              ops.lane[op], graph.lanes.size()));
   }
   if (ops.name[op] >= graph.names.size()) {
-    return broken(fmt::format("op {} has name id {} of {}", op, ops.name[op], graph.names.size()));
+    return broken(fmt::format("op {} has name id {}, but the number of names is {}", op,
+                              ops.name[op], graph.names.size()));
   }
   if (ops.duration[op] < 0) {
     return broken(fmt::format("op {} lasts {} ns", op, ops.duration[op]));
   }
   if (ops.collective[op] != kNoId && ops.collective[op] >= graph.collectives.size()) {
-    return broken(fmt::format("op {} belongs to collective {} of {}", op, ops.collective[op],
-                              graph.collectives.size()));
+    return broken(fmt::format("op {} belongs to collective {}, but the number of collectives is {}",
+                              op, ops.collective[op], graph.collectives.size()));
   }
   return {};
 }
@@ -68,11 +72,11 @@ Status verify_op(const Graph& graph, OpId op) {
 /// overflow.
 Status verify_edges(const Graph& graph) {
   const std::size_t n = graph.size();
-  if (graph.edges.size() >= kNoId) return broken("more edges than 32-bit ids");
+  if (graph.edges.size() >= kNoId) return broken("there are too many edges for 32-bit ids");
   if (n == 0 && graph.first_edge.empty() && graph.edges.empty()) return {};
   if (graph.first_edge.size() != n + 1 || graph.first_edge.front() != 0 ||
       graph.first_edge.back() != graph.edges.size()) {
-    return broken("first_edge does not span the edges");
+    return broken("first_edge does not cover all edges");
   }
   Nanos total = 0;
   const auto add = [&total](Nanos time) {
@@ -85,7 +89,7 @@ Status verify_edges(const Graph& graph) {
         graph.first_edge[op + 1] > graph.edges.size()) {
       return broken(fmt::format("first_edge goes backwards at op {}", op));
     }
-    if (!add(graph.ops.duration[op])) return broken("durations and delays add up to > 146 years");
+    if (!add(graph.ops.duration[op])) return broken(kTooLong);
     for (const Edge& edge : graph.in_edges(op)) {
       if (edge.source >= op) {
         return broken(fmt::format("edge {} -> {} is against the order of ids", edge.source, op));
@@ -97,7 +101,7 @@ Status verify_edges(const Graph& graph) {
         return broken(
             fmt::format("edge {} -> {} has a delay of {} ns", edge.source, op, edge.delay));
       }
-      if (!add(edge.delay)) return broken("durations and delays add up to > 146 years");
+      if (!add(edge.delay)) return broken(kTooLong);
     }
   }
   return {};

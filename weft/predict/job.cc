@@ -13,8 +13,8 @@ namespace {
 constexpr DiagnosticKind kNoSteps{
     "no-steps", Severity::kWarning,
     "no steps are marked, so the whole recording was taken as one step",
-    "call prof.step() after each step of training; with Nsight Systems, "
-    "put an NVTX range \"step N\" around each, with JAX a StepTraceAnnotation"};
+    "call prof.step() after each training step; with Nsight Systems, put an NVTX range \"step N\" "
+    "around each step; with JAX, put a StepTraceAnnotation around each step"};
 
 /// If the file of a rank ends too early, the rank is replayed only if it has at least this share of
 /// the events of a complete rank.
@@ -39,16 +39,16 @@ Status check_ranks(const trace::Run& run) {
         (whole.empty() && (trace.steps.empty() || !trace.facts.device_events));
     if (trace.cut_at >= 0 && much_lost) {
       return fail(ErrorCode::kBadInput,
-                  "the file ends too early: so much of " + rank +
-                      " is missing that a replay would mislead; copy or record the file again, or "
-                      "leave this rank out",
+                  "the file ends too early: much of " + rank +
+                      " is missing, so a replay would be misleading; copy or record the file "
+                      "again, or leave this rank out",
                   trace.file, trace.cut_at);
     }
     if (any_steps && trace.steps.empty()) {
       return fail(ErrorCode::kBadInput,
                   rank +
-                      " marks no steps although other ranks do; record all ranks over the same "
-                      "steps, or leave this rank out",
+                      " marks no steps, but other ranks mark steps; record all ranks over the "
+                      "same steps, or leave this rank out",
                   trace.file);
     }
   }

@@ -123,7 +123,8 @@ class PackJoiner {
     // A line fitted to the recorded sizes must not be extrapolated here: larger all-reduces may
     // take more time per byte (docs/design/prediction.md).
     if (!links_.has_table(joined.kind, joined.ranks)) {
-      return refuse("it contains no all-reduces as large as that; give a link table with --links");
+      return refuse(
+          "it contains no all-reduces as large as the joined ones; give a link table with --links");
     }
     const auto estimate = links_.transfer(joined.kind, joined.ranks, joined.bytes);
     const OpId transfer = joined.transfer;
