@@ -39,8 +39,8 @@ bool names_one_of(const Layer& layer, const std::array<std::string_view, N>& wor
                      [&](std::string_view word) { return kind.find(word) != kind.npos; });
 }
 
-/// Layers [first, last) are transformer layers. Those before are the embedding, those after the
-/// head.
+/// Layers [first, last) are transformer layers. The layers before them are the embedding. The
+/// layers after them are the head.
 struct Blocks {
   std::int32_t first = 0, last = 0;
 };
@@ -52,16 +52,17 @@ Result<Blocks> blocks_of(const std::vector<Layer>& layers) {
   Blocks blocks{0, static_cast<std::int32_t>(layers.size())};
   while (blocks.first < blocks.last && names_one_of(layers[blocks.first], kEmbeds)) ++blocks.first;
   while (blocks.first < blocks.last && names_one_of(layers[blocks.last - 1], kEnds)) --blocks.last;
-  if (blocks.first == blocks.last) return no_layout("it has no layer between embedding and head");
+  if (blocks.first == blocks.last)
+    return no_layout("the plan has no layer between embedding and head");
   // The first and the last layer may include the embedding or the head, so their sizes may differ.
   const Layer& usual = layers[blocks.first + (blocks.last - blocks.first) / 2];
   for (std::int32_t i = blocks.first; i < blocks.last; ++i) {
     const bool inner = i > blocks.first && i + 1 < blocks.last;
     const bool other_size = inner && layers[i].parameters != usual.parameters;
     if (other_size || kind_of(layers[i].id) != kind_of(usual.id)) {
-      return no_layout(
-          fmt::format("layers '{}' and '{}' differ, but it only has equal transformer layers",
-                      usual.id, layers[i].id));
+      return no_layout(fmt::format(
+          "layers '{}' and '{}' differ, but the layout only has equal transformer layers", usual.id,
+          layers[i].id));
     }
   }
   return blocks;
@@ -107,7 +108,7 @@ Result<Exported> megatron_layout(const Scheduled& scheduled) {
   WEFT_TRY(check_placement(scheduled));
   WEFT_ASSIGN(const Blocks blocks, blocks_of(scheduled.layers));
   const auto& stages = scheduled.stages;
-  // E and L stand for all of the embedding and the head, so each must be in one stage.
+  // E stands for the whole embedding and L for the whole head, so each must be in one stage.
   if (stages.front().last < blocks.first || stages.back().first > blocks.last) {
     return no_layout("a stage boundary is inside the embedding or the head");
   }
@@ -119,11 +120,12 @@ Result<Exported> megatron_layout(const Scheduled& scheduled) {
   }
   exported.text += "L\n";
   const std::size_t chunks = stages.size() / scheduled.devices.size();
-  exported.notes.push_back(fmt::format(
-      "give this to --pipeline-model-parallel-layout, with --pipeline-model-parallel-size {} and "
-      "--num-layers {}; Megatron runs micro-batches in its own order, {}",
-      scheduled.devices.size(), blocks.last - blocks.first,
-      chunks > 1 ? "interleaved 1F1B" : "1F1B"));
+  exported.notes.push_back(
+      fmt::format("pass this text to --pipeline-model-parallel-layout, with "
+                  "--pipeline-model-parallel-size {} and "
+                  "--num-layers {}; Megatron runs micro-batches in its own order, {}",
+                  scheduled.devices.size(), blocks.last - blocks.first,
+                  chunks > 1 ? "interleaved 1F1B" : "1F1B"));
   note_ranks(scheduled, ranks, exported.notes);
   note_recomputation(scheduled, exported.notes);
   return exported;

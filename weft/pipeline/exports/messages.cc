@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges the orders of all devices by the simulated end of their ops. An op is written to the line
-// of its rank when it is its turn and its input has been sent; its message is then written to both
-// lines at once, which keeps messages of two ranks in the same order on both sides.
+// of its rank when it is its turn and its input has been sent. Then its message is written to the
+// lines of the sender and of the receiver. So any two ranks have their messages in the same order.
 #include "weft/pipeline/exports/messages.h"
 
 #include <fmt/format.h>
@@ -87,7 +87,8 @@ class Row {
   std::string text_;
 };
 
-/// Goes through all ops in the order of their ends, and takes none before its input has been sent.
+/// Goes through all ops in the order of their ends, but takes an op only after its input has been
+/// sent.
 class Lowering {
  public:
   Lowering(const Pipeline& pipeline, const Schedule& schedule, const Timeline& timeline,

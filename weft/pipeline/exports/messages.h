@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule with all actions that torch runs: ops, messages, and what fully sharded stages (FSDP)
-// need.
+// Writes a schedule with all actions that torch runs: ops, messages, and the gathering and release
+// of parameters that fully sharded stages (FSDP) need.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"

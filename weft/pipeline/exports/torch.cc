@@ -11,8 +11,8 @@
 namespace weft::pipeline::exports {
 namespace {
 
-/// The first versions in which: B has one meaning; REDUCE_GRAD exists; ranks no longer exchange a
-/// first message with their neighbours.
+/// The first versions in which B has one meaning, in which REDUCE_GRAD exists, and in which ranks
+/// no longer exchange a first message with their neighbours.
 constexpr TorchVersion kOneMeaningOfB{2, 6}, kReduceGrad{2, 10}, kNoFirstMessage{2, 13};
 
 /// Renumbers micro-batches so that the last stage runs them from 0 on. They are equal, so any
@@ -99,7 +99,7 @@ Result<Exported> torch_csv(const Scheduled& scheduled, TorchFormat format, Torch
   if (rename_micro_batches(scheduled.pipeline, schedule)) {
     exported.notes.push_back(
         "micro-batches are renumbered in the order in which the last stage runs them, since torch "
-        "looks up losses by their number");
+        "looks up losses by micro-batch number");
   }
   note_traps(scheduled.pipeline, schedule, version, exported.notes);
   note_recomputation(scheduled, exported.notes);

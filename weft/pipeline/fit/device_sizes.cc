@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts per size for the search (Left), and the devices behind the counts for the result (Taker).
-// Both take devices by the same rule, so the devices of a finished plan can be assigned at the end.
+// A search works with the number of devices of each size (Left). For its result, Taker finds the
+// devices behind these numbers. Left and Taker take devices by the same rule, so devices can be
+// assigned to the stages when the plan is finished.
 #include "weft/pipeline/fit/device_sizes.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ Bytes DeviceSizes::largest(const Left& left) const {
   return 0;
 }
 
-// A double, because the memory of a device without limit is the largest integer.
+// The result is a double, because the memory of a device without limit is the largest integer.
 double DeviceSizes::room(const Left& left, Bytes least) const {
   double sum = 0;
   for (std::size_t i = left.size(); i-- > 0 && memory_[i] >= least;) {

@@ -78,15 +78,15 @@ class Search {
   struct Part {
     DeviceSizes::Left left;
     std::int32_t reached = 0;  ///< number of layers placed
-    double slack = 0;          ///< memory of the devices left, less what the layers left need
+    double slack = 0;          ///< memory of the devices left, minus what the layers left need
     std::int32_t parent = -1, size = 0, replicas = 0;
   };
   std::size_t at(std::int32_t layer, std::int32_t size) const {
     return static_cast<std::size_t>(layer) * sizes_.count() + size;
   }
 
-  /// For each size: the layers left that fit only on devices of that size or larger must find
-  /// enough memory on such devices. Returns false if they do not. Sets the slack of the part.
+  /// Checks for each size: are the devices of this size or larger big enough for all layers left
+  /// that fit only on such devices? Returns false if not. Sets the slack of the part.
   bool has_room(Part& part) const {
     double room = 0;
     for (std::int32_t size = sizes_.count(); size-- > 0;) {
@@ -253,8 +253,8 @@ class Search {
   std::int32_t stages_, replicas_ = 1;
   std::string schedule_;
   std::int64_t effort_, spent_ = 0;
-  /// By layer and size: the memory that the layers from this one on need, counting only layers that
-  /// fit on no smaller size.
+  /// Indexed by layer and size: the memory that the layers from this one on need. Counts only
+  /// layers that do not fit on devices of a smaller size.
   std::vector<double> rest_;
   std::int32_t stage_ = 0;  ///< index of the stage that is being appended
   bool all_ = true;         ///< whether no part was dropped

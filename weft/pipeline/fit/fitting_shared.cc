@@ -45,11 +45,11 @@ struct Choice {
   std::int32_t part = 0;
   std::int32_t bin = 0;                 ///< equal to the number of bins for a new bin
   std::int32_t size = 0, replicas = 0;  ///< of the bin
-  double slack = 0;                     ///< memory left, less what the layers left need
+  double slack = 0;                     ///< memory left, minus what the layers left need
 };
 
-/// Everything that decides what may follow a part, in a canonical order: parts with equal keys are
-/// interchangeable.
+/// A key of everything that decides which stages may follow a part. It does not depend on the order
+/// of bins and stages. Parts with equal keys are interchangeable.
 std::string key_of(const Part& part) {
   std::vector<std::string> bins;
   const auto add = [](std::string& key, std::int64_t number) {
@@ -212,8 +212,8 @@ class Packer {
     const std::int32_t layers = task_.chain.size();
     const auto count = static_cast<std::int32_t>(part.stages.size()) + 1;
     const Bytes memory = sizes_.memory(bin.size);
-    // Memory for the layers that follow, on free devices and on the other bins: the largest piece
-    // and the sum.
+    // Memory for the layers that follow, on free devices and on the other bins: `largest` is the
+    // largest piece, `room` is the sum.
     Bytes largest = sizes_.largest(left);
     double room = sizes_.room(left, rest_[first].smallest);
     for (std::int32_t b = 0; b < static_cast<std::int32_t>(part.bins.size()); ++b) {

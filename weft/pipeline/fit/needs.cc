@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least memory needs, and three counting arguments that no plan can fit: a single layer is too
-// large for every device; the layers that only large devices hold exceed the memory of those
-// devices; or so many layers have large parameters that the devices do not have room for that many.
+// Computes the least memory that stages need, and looks for one of three reasons why no plan can
+// fit. First, a single layer may be too large for every device. Second, the layers that only large
+// devices can hold may exceed the memory of these devices. Third, there may be more layers with
+// large parameters than the devices have room for.
 #include "weft/pipeline/fit/needs.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@ Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
 std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
-/// The memory of a device if every stage recomputes that saves memory by it and keeps at most
-/// `largest`. Stores the choice in `chosen` unless that is null.
+/// The memory that a device needs if a stage recomputes exactly when this saves memory and its
+/// `kept` is at most `largest`. Stores which stages recompute in `chosen`, unless `chosen` is null.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
                  std::vector<bool>* chosen) {
   Bytes need = 0, again = 0;
@@ -50,8 +51,8 @@ std::pair<Bytes, Bytes> best_choice(const std::vector<StageNeed>& stages, Micro 
   return best;
 }
 
-/// A layer that fits on no device even as a stage of its own. `memory` is sorted, largest first, so
-/// memory[r - 1] is the best that a stage on r devices can have per device.
+/// Looks for a layer that fits on no device even if it is a whole stage. `memory` is sorted,
+/// largest first, so memory[r - 1] is the best that a stage on r devices can have per device.
 std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {
@@ -73,9 +74,9 @@ std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
   return {};
 }
 
-/// A set of layers that fit only on the larger devices, but whose state exceeds the total memory of
-/// those devices. Goes through the layers from the most demanding one on, together with the devices
-/// that can hold them.
+/// Looks for a set of layers that fit only on the larger devices, but whose state exceeds the total
+/// memory of these devices. Goes through the layers from the most demanding one on, together with
+/// the devices that can hold them.
 std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
   std::vector<std::pair<Bytes, Bytes>> layers;  // memory that a device needs for it, its state
@@ -109,8 +110,9 @@ std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
   return {};
 }
 
-/// The n layers with the largest state, if the devices have room for fewer than n of them. Catches
-/// tasks where memory suffices in total but is split into pieces that are too small.
+/// Looks for a number n such that the devices have room for fewer than n layers of the size of the
+/// n-th largest layer. This finds tasks whose total memory is large enough, but is split into
+/// pieces that are too small.
 std::string layers_too_bulky(const Task& task, const std::vector<Bytes>& memory) {
   std::vector<Bytes> states;
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {

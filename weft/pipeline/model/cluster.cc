@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a cluster, and the choice between a description and a file for `--cluster`. The
-// description itself is read in cluster_description.cc, files in cluster_json.cc.
+// Checks clusters, and decides whether the value of `--cluster` is a description or the name of a
+// file. cluster_description.cc reads descriptions, and cluster_json.cc reads files.
 #include "weft/pipeline/model/cluster.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@
 namespace weft::pipeline {
 namespace {
 
-/// Beyond these factors, times in whole nanoseconds would lose their precision or their range.
+/// Limits for the speed of a device. With a speed outside of these limits, times in whole
+/// nanoseconds would be too imprecise or would overflow.
 constexpr double kSlowest = 1e-6, kFastest = 1e6;
 
 }  // namespace
@@ -64,8 +65,9 @@ Status check_cluster(const Cluster& cluster) {
       }
     }
   }
-  // Search the devices that device 0 can exchange messages with. A pipeline sends results forward
-  // and gradients back, so a pair counts as connected only if it has bandwidth in both directions.
+  // Find all devices that device 0 can reach, directly or through other devices. A pipeline sends
+  // results forward and gradients back, so a pair counts as connected only if it has bandwidth in
+  // both directions.
   std::vector<bool> reached(count, false);
   std::vector<std::int32_t> open{0};
   reached[0] = true;
@@ -81,7 +83,8 @@ Status check_cluster(const Cluster& cluster) {
   }
   const auto lost = std::find(reached.begin(), reached.end(), false);
   if (lost != reached.end()) {
-    // A pair with one direction only is the likely mistake, so name it rather than the lost device.
+    // The likely mistake is a pair that has bandwidth in one direction only. So if there is such a
+    // pair, the Error names the pair instead of the device that cannot be reached.
     for (std::int32_t near = 0; near < cluster.devices; ++near) {
       for (std::int32_t far = 0; reached[near] && far < cluster.devices; ++far) {
         const bool there = cluster.bandwidth_of(near, far) > 0;
@@ -104,7 +107,8 @@ Status check_cluster(const Cluster& cluster) {
 Result<Cluster> open_cluster(const std::string& text) {
   const std::size_t hash = text.rfind('#');
   const std::string file = text.substr(0, hash);
-  // The overload that does not throw: a long description is no valid file name.
+  // This overload of exists() does not throw. The other one would throw for a long description,
+  // which is not a valid file name.
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     // "no such file" helps more here than an error about a malformed description.

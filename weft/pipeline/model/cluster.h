@@ -20,7 +20,7 @@ struct JsonValue;
 
 namespace weft::pipeline {
 
-/// A link that all messages between two sets of devices pass. Messages in the same direction share
+/// A link that all messages between two sets of devices use. Messages in the same direction share
 /// the bandwidth; the two directions do not slow each other down.
 struct SharedLink {
   std::vector<std::int32_t> one, other;  ///< the devices of each side, sorted
@@ -28,15 +28,15 @@ struct SharedLink {
 };
 
 struct Cluster {
-  /// With this many devices, the two matrices take 256 MiB together. Each has one entry per ordered
-  /// pair of devices.
+  /// The most devices that a cluster may have. The two matrices below have one entry per ordered
+  /// pair of devices, so with this many devices they take 256 MiB together.
   static constexpr std::int64_t kMostDevices = 4096;
 
   std::string name;
   std::int32_t devices = 0;
   /// Bytes per second from the device of the row to the device of the column; 0: no link.
   std::vector<std::int64_t> bandwidth;
-  std::vector<Nanos> latency;  ///< latency of the pairs, in the same layout as `bandwidth`
+  std::vector<Nanos> latency;  ///< one value per ordered pair, in the same layout as `bandwidth`
   std::vector<double> speed;   ///< per device; a layer takes its profiled time divided by the speed
   std::vector<Bytes> memory;   ///< per device; 0: no limit
   std::vector<SharedLink> shared;
@@ -56,22 +56,23 @@ std::optional<std::int64_t> parse_link_rate(std::string_view text);
 Cluster uniform_cluster(std::int32_t devices, std::int64_t bandwidth, Nanos latency = 0);
 
 /// Builds a cluster from a description such as "8x H100 nvlink, 4 hosts, 400Gb" or "4 devices,
-/// 12.5GB/s". Fails with kUsage if the text is not such a description.
+/// 12.5GB/s". Fails with kUsage for any other text.
 Result<Cluster> describe_cluster(std::string_view text);
 
-/// Opens what `--cluster` accepts: a description as above, or a file. The file holds one cluster, a
-/// list of named clusters (FILE#NAME selects one), or link tables of `weft calibrate` that have
-/// times of pairs.
+/// Reads the value of `--cluster`: a description as above, or the name of a file. The file holds
+/// one cluster, a list of named clusters (FILE#NAME selects one), or link tables that `weft
+/// calibrate` wrote. The tables must have times of single pairs of devices.
 Result<Cluster> open_cluster(const std::string& text);
-/// Reads the content of such a file. `wanted` is the name behind '#'. It is empty if there is no
-/// '#'.
+/// Reads the content of a cluster file. `wanted` is the name after '#' in FILE#NAME. It is empty if
+/// there is no '#'.
 Result<Cluster> parse_cluster(std::string_view json, const std::string& file,
                               std::string_view wanted);
-/// Reads one cluster object of such a file. The caller has to run check_cluster() on it.
+/// Reads one cluster object of a cluster file. The caller has to run check_cluster() on it.
 Result<Cluster> read_cluster(const JsonValue& value);
 
 /// Checks that the lists have the right lengths, that nothing is negative, and that every device
-/// can be reached from every other device, directly or through others (else kInfeasible).
+/// can be reached from every other device, directly or through other devices. The Error is
+/// kInfeasible if a device cannot be reached.
 Status check_cluster(const Cluster& cluster);
 
 }  // namespace weft::pipeline

@@ -15,8 +15,8 @@
 namespace weft::pipeline {
 namespace {
 
-/// A kind of device: its links to other devices of the host, in bytes per second and direction,
-/// and its memory. Nominal figures, in decimal gigabytes.
+/// A kind of device: its links to other devices of the host, in bytes per second and direction, and
+/// its memory. The values are nominal and count in decimal gigabytes.
 struct DeviceKind {
   std::string_view name;
   std::int64_t nvlink;  ///< 0: has no NVLink
@@ -163,7 +163,8 @@ std::vector<std::string_view> words_of(std::string_view part) {
 
 Status take_part(Draft& draft, std::string_view part) {
   const std::vector<std::string_view> words = words_of(part);
-  // A rate behind the devices and their own links is that of the NICs between hosts.
+  // If the text already has the devices and their kind or the rate inside a host, the next rate is
+  // the rate of the NICs between hosts.
   if (const auto rate = parse_link_rate(part)) {
     (draft.per_host > 0 && (draft.kind || draft.inside > 0) ? draft.between : draft.inside) = *rate;
     return {};
@@ -300,7 +301,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
         cluster.bandwidth[i * count + j] = draft.between;
     }
   }
-  // With one device per host nothing shares a NIC; the bandwidth of the pairs says it all.
+  // With one device per host, no devices share a NIC. So the bandwidths of the pairs are enough.
   if (draft.per_host == 1) return cluster;
   for (std::int64_t first = 0; first < count; first += draft.per_host) {
     SharedLink nic;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads clusters from JSON: one object, a list of named objects, or the link tables of `weft
-// calibrate`. Every member may be one number for all devices or pairs, or a list or matrix with one
-// number each. Numbers are read as decimal text and scaled to integers, so that 0.1 us is exact.
+// calibrate`. A member may be a single number, which then holds for all devices or pairs. Otherwise
+// it is a list with one number per device, or a matrix with one number per pair. Numbers are read
+// as decimal text and scaled to integers, so that 0.1 us is exact.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -84,7 +85,7 @@ Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
   if (!value.is_array() || value.items.empty()) return wrong();
   for (const JsonValue& item : value.items) {
     const auto device = whole(item);
-    // check_cluster() compares with the number of devices; this only keeps the cast safe.
+    // check_cluster() checks later that the device exists. This limit only keeps the cast safe.
     if (!device || *device < 0 || *device > 1'000'000) return wrong();
     side.push_back(static_cast<std::int32_t>(*device));
   }
@@ -179,7 +180,8 @@ Result<Cluster> choose(const JsonValue& root, const std::string& file, std::stri
 
 Result<Cluster> read_any(std::string_view json, const std::string& file, std::string_view wanted) {
   WEFT_ASSIGN(const JsonValue root, parse_json(json, file));
-  // Link tables are a list, or an object with a collective; clusters are neither.
+  // A file of link tables is a list, or an object with the member 'collective'. A file of clusters
+  // is an object without this member.
   const bool table = root.is_array() || root.find("collective");
   if (!table) return choose(root, file, wanted);
   WEFT_ASSIGN(const auto tables, cost::parse_links(json, file));

@@ -11,10 +11,10 @@
 namespace weft::pipeline {
 
 /// Uses the first table that has pairs. The latency of a pair is the time of its smallest message.
-/// The bandwidth of a pair follows from the additional time of its largest message. A pair that was
-/// not measured gets the values of the opposite direction. If the opposite direction was not
-/// measured either, the pair gets the values in the table's own rows, which are medians over all
-/// pairs.
+/// The bandwidth of a pair follows from how much longer its largest message takes than its
+/// smallest. A pair that was not measured gets the values of the opposite direction. If the
+/// opposite direction was not measured either, the pair gets the values in the table's own rows,
+/// which are medians over all pairs.
 Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::pipeline

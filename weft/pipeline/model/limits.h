@@ -7,8 +7,8 @@
 
 namespace weft::pipeline {
 
-/// Fails with kBadInput if a value is larger than any real model or cluster has: a step or a
-/// message that takes years, or more memory than machines have. The Error names the value.
+/// Fails with kBadInput if a value is unrealistically large: if a step or a message would take
+/// years, or if there is more memory than any machine has. The Error names the value.
 Status check_limits(const Task& task);
 
 }  // namespace weft::pipeline

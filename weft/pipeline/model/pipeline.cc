@@ -12,7 +12,8 @@ namespace {
 constexpr Nanos kLongestOp = Nanos{1} << 42;  ///< also the largest memory change of an op
 /// Limit of the sum of all times, and of all memory changes: sums then stay far below 2^63.
 constexpr double kMostInAll = 1e17;
-constexpr std::int64_t kMostOps = std::int64_t{1} << 24;  ///< keeps tables by op small enough
+/// The most ops of a pipeline. Tables with one entry per op then stay small enough.
+constexpr std::int64_t kMostOps = std::int64_t{1} << 24;
 
 Status check_time(Nanos time, const std::string& what) {
   if (time < 0) return bad_input(what + " is negative");

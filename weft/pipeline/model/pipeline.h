@@ -34,8 +34,8 @@ struct Stage {
   /// Memory change per op of each kind. A positive change takes memory when the op starts; a
   /// negative one frees memory when the op ends. A whole backward makes both of its changes.
   Bytes forward_memory = 0, input_memory = 0, weight_memory = 0;
-  /// Duration of the all-reduce of a replicated stage. It starts after the last gradient of the
-  /// stage, and the step does not end before it does.
+  /// Duration of the all-reduce of a replicated stage. The all-reduce starts after the last
+  /// gradient of the stage. The step does not end before the all-reduce ends.
   Nanos all_reduce = 0;
   /// The all-reduce occupies these links; messages on them wait for it.
   std::vector<LinkId> reduce_links = {};
@@ -44,13 +44,13 @@ struct Stage {
 /// A message between two stages. The op that needs its data cannot start before it arrives.
 struct Transfer {
   Nanos time = 0;     ///< how long its links are busy
-  Nanos latency = 0;  ///< passes after `time` and keeps no link busy
-  /// All of them are busy for `time`. A link serves messages in the order in which they become
-  /// ready.
+  Nanos latency = 0;  ///< from the end of `time` to the arrival; no link is busy meanwhile
+  /// All of these links are busy for `time`. A link serves messages in the order in which they
+  /// become ready.
   std::vector<LinkId> links;
 };
 
-/// The two directions between a stage and the next stage.
+/// The messages between a stage and the next stage, in each direction.
 struct Boundary {
   Transfer forward, backward;
 };
@@ -64,7 +64,7 @@ struct Pipeline {
   bool split_backward = true;        ///< schedules may run the halves of a backward separately
   int decimals = 0;  ///< the times of the input file were multiplied by ten to this power
   /// Whether the all-reduces of stages on one device run one after the other, in the order in which
-  /// their gradients are complete. If not, they may overlap.
+  /// their gradients are complete. If not, these all-reduces may overlap.
   bool reduces_in_turn = false;
 
   DeviceId devices() const;  ///< the largest device number plus one
@@ -76,8 +76,8 @@ struct Pipeline {
 /// value is wrong.
 Status check(const Pipeline& pipeline);
 
-/// A chain of stages with one device per stage and a separate link per direction of each boundary.
-/// Used by tests and by files of instances.
+/// Makes a pipeline with one device per stage. Messages take the time `latency` and do not wait for
+/// links. Tests and the reader of instance files (schedule/instances.h) use it.
 Pipeline make_chain(const std::vector<Nanos>& forward, const std::vector<Nanos>& input,
                     const std::vector<Nanos>& weight, Nanos latency, Micro micro_batches);
 

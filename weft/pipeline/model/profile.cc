@@ -26,7 +26,7 @@ constexpr DiagnosticKind kInputTime{
 
 using Neighbours = std::vector<std::vector<std::int32_t>>;  ///< per layer
 
-/// The layers that a topological sort cannot order: they lie on a cycle or behind one.
+/// The layers that a topological sort cannot order: they lie on a cycle or after a cycle.
 std::vector<std::int32_t> unordered(const Profile& profile) {
   const Neighbours next = profile.successors();
   std::vector<std::int32_t> missing(profile.layers.size(), 0), ready;
@@ -155,8 +155,8 @@ std::vector<std::int32_t> linear_order(const Profile& profile) {
     missing[i] = static_cast<std::int32_t>(before[i].size());
     readers[i] = static_cast<std::int32_t>(next[i].size());
   }
-  // How many more bytes are alive once the layer has run: its own output, unless nothing reads it,
-  // less the outputs of which it is the last reader.
+  // How many more bytes are alive once the layer has run: its own output, unless nothing reads that
+  // output, minus the outputs that no other layer still has to read.
   const auto growth = [&](std::int32_t layer) {
     Bytes bytes = next[layer].empty() ? 0 : profile.layers[layer].activation;
     for (const std::int32_t from : before[layer]) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each layer of a model costs: the input of every planner. The layers form an acyclic graph,
-// usually a chain. Times and sizes are those of one micro-batch on a device of speed 1.
+// A profile says what each layer of a model costs. It is the input of every planner. The layers
+// form an acyclic graph, usually a chain. Times and sizes are those of one micro-batch on a device
+// of speed 1.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +41,10 @@ struct Profile {
   std::vector<std::vector<std::int32_t>> predecessors() const;
 };
 
-/// Reads a profile. The format is recognized by content: PipeDream graphs (DAPPLE uses the same
-/// format), Weft's own JSON, the JSON of SPP's profiler, the graphs of dnn-partitioning and Piper,
-/// and the tables of Chimera (FILE#8x24). Fails for other content, for a cycle, and for a negative
-/// or missing time.
+/// Reads a profile from a file or from text. The content of the file decides which format it has:
+/// PipeDream graphs (DAPPLE uses the same format), Weft's own JSON, the JSON of SPP's profiler, the
+/// graphs of dnn-partitioning and Piper, and the tables of Chimera (FILE#8x24). Fails for other
+/// content, for a cycle, and for a negative or missing time.
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(std::string_view text, const std::string& name,
                               std::string_view wanted = {});
@@ -52,19 +53,19 @@ Result<Profile> parse_profile(std::string_view text, const std::string& name,
 /// and no parameters. The profiles of PipeDream and DAPPLE include the time of these layers,
 /// although data loaders run on the host beside the devices.
 std::vector<std::int32_t> input_layers(const Profile& profile);
-/// Reports each input layer whose time would become part of the plan.
+/// Adds a note to `diagnostics` for each input layer whose time would become part of the plan.
 void note_input_time(const Profile& profile, Diagnostics& diagnostics);
 /// Sets the time of input layers to zero. The layers stay in the profile.
 void drop_input_time(Profile& profile);
 
-/// Checks that ids are unique, no time or size is negative, sums stay in range, and there is no
+/// Checks that ids are unique, no time or size is negative, no sum overflows, and the graph has no
 /// cycle. Removes repeated edges.
 Status check_profile(Profile& profile);
 
 /// A topological order of the layers. Of all layers that may come next, it takes the one that keeps
 /// the fewest bytes alive, so that cuts of the order send few bytes. If several layers keep equally
-/// few bytes, it takes the one that stands first in the file. Quadratic in the number of layers at
-/// worst.
+/// few bytes, it takes the one that stands first in the file. The time is quadratic in the number
+/// of layers at worst.
 std::vector<std::int32_t> linear_order(const Profile& profile);
 
 }  // namespace weft::pipeline

@@ -9,10 +9,10 @@
 namespace weft::pipeline {
 namespace {
 
-/// The total for tasks without memory limits. Small clusters get enough that the exact search
+/// The total for tasks without memory limits. Small clusters get so many ops that the exact search
 /// usually ends with a proof. At 11 to 16 devices the total is small, so that 64 layers on 16
 /// devices take less than 100 ms; models with fewer layers get up to eight times as much within
-/// that time. Larger clusters have far more plans and no bar of 100 ms.
+/// that time. Larger clusters have far more plans, and planning them may take longer than 100 ms.
 std::int64_t usual_total(const Task& task) {
   const std::int32_t devices = task.cluster.devices;
   if (devices <= kMostForSetsAlone) return 12'000'000;
@@ -38,27 +38,30 @@ SearchBudget::SearchBudget(const Task& task, std::int64_t requested,
     : devices_(task.cluster.devices), limit_memory_(task.limit_memory), total_(requested) {
   if (requested != 0) return;
   total_ = usual_total(task);
-  // A floor: the share of a small total would be used up by a few candidates.
+  // Plans with shared devices get at least this many ops. A share of a small total would be enough
+  // for a few candidates only.
   least_shared_devices_ = 500'000;
   if (!spent_without_limits || is_large()) return;
-  // The planning without limits ends early, with the first good plan that breaks them. What it has
-  // not spent is added here, because many of the plans that are tried under limits do not fit.
+  // The planning without limits ends early, with the first good plan that breaks the limits. The
+  // ops that it has not spent are added here, because many of the plans that are tried under limits
+  // do not fit into memory.
   total_ = std::max(total_, 2 * total_ - *spent_without_limits);
   if (devices_ <= kMostForSets) return;
-  // From 11 devices on the time bar counts, for both plannings together, and under limits the same
-  // number of ops takes longer.
+  // From 11 devices on, the two plannings together must keep to the time that one planning may
+  // take, and under limits the same number of ops takes longer. So the total is reduced.
   total_ = Share{3, 4}.of(total_);
   least_shared_devices_ = 300'000;
 }
 
 SearchBudget::ExactSearch SearchBudget::exact(std::int64_t total) const {
   ExactSearch search;
-  // A good plan before the search prunes much of it; a climb behind it helps only if the search has
-  // ended early, and then needs effort beyond the total.
+  // If a good plan is known before the search, much of the search is pruned. A climb after the
+  // search helps only if the search has ended early. This climb then needs effort beyond the total.
   search.until_first_climb = kClimb.of(total);
   search.until_search = total;
   search.until_last_climb = total + kClimb.of(total);
-  // With few devices the search ends soon. With more of them, partial plans take time as well.
+  // With few devices the search ends soon. With more devices, generating partial plans takes time
+  // too, so their number is limited.
   search.partial_plans = devices_ > kMostForSets ? total : std::numeric_limits<std::int64_t>::max();
   return search;
 }

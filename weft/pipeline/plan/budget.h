@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the planner divides its search effort among the parts of a planning.
+// Divides the search effort of the planner among its parts. One call of make_plan() is called a
+// planning here.
 //
 // Effort is counted in simulated ops (Evaluator::ops()), not in seconds, so the same input has the
 // same plan on every machine. One counter runs through the whole planning. The limit of a part is
 // of one of two kinds:
 // * until_...(): the value of the counter at which the part stops. If the parts before it have not
 //   used all of their effort, such a part also gets the rest.
-// * Other members: the ops that the part may add to the counter, wherever it stands. Such a part
-//   gets its share even if the parts before it have used up the total, because it can still find a
-//   much better plan. Together the shares therefore exceed the total.
+// * Other functions: the ops that the part may add to the counter, whatever its value is by then.
+//   Such a part gets its share even if the parts before it have used up the total, because it can
+//   still find a much better plan. Together the shares therefore exceed the total.
 //
 // The shares are tuned with two benchmarks: bench/pipeline_replanning (planning 64 layers on 16
 // devices takes at most 100 ms) and bench/pipeline_tight (quality of plans under tight memory).
@@ -21,9 +22,9 @@
 
 namespace weft::pipeline {
 
-/// Up to this many devices the search among all sets of devices takes milliseconds, so it runs
-/// without a search along orders of the devices before it. kMostForSets in groups.h is the number
-/// up to which that search is possible at all.
+/// Up to this many devices, the search among all sets of devices takes milliseconds. Then no search
+/// along orders of the devices has to run before it. (Up to kMostForSets devices, see groups.h, the
+/// search among all sets is possible, but a search along orders runs first.)
 constexpr std::int32_t kMostForSetsAlone = 8;
 /// Up to this many devices groups of every size are searched along orders of the devices. With more
 /// devices, group sizes are tried in coarse steps, and each plan is built greedily.
@@ -52,7 +53,8 @@ class SearchBudget {
   };
   /// Gets the whole total: if this search ends, it has found and proved the best plan.
   ExactSearch exact_search() const { return exact(total_); }
-  /// The same after the search along orders, which may have used up the total.
+  /// The budget of the same search if it runs after the search along orders, which may have used up
+  /// the total.
   ExactSearch exact_search_after_orders() const { return exact(2 * total_); }
 
   // The search along `orders` orders of the devices (one_stage_search.cc).
@@ -61,13 +63,16 @@ class SearchBudget {
   /// Most partial plans that the search along one order may generate.
   std::int64_t order_partial_plans() const;
   std::int64_t until_order_climb(std::size_t start, std::size_t starts) const;
-  /// Perturbations get what the rest of the search along orders leaves of the total.
+  /// Perturbations are the last phase of the search along orders. They get all effort that the
+  /// other phases have left.
   std::int64_t until_perturbations() const { return total_; }
   std::int64_t perturbation_climb() const { return kPerturbationClimb.of(total_); }
 
-  /// The climb from the best of SPP's plans, if it is better than what the exact search found.
+  /// For a local search (climb) from the best of SPP's plans. It runs if this plan is better than
+  /// the plan that the exact search found.
   std::int64_t spp_climb() const { return kClimb.of(total_); }
-  /// The climb from the best plan with even stages, if it is better than the best plan so far.
+  /// For a climb from the best plan with even stages. It runs if this plan is better than the best
+  /// plan so far.
   std::int64_t even_climb() const { return kClimb.of(total_); }
   std::int64_t even_plans() const { return kEvenPlans.of(total_); }
   std::int64_t micro_batch_order() const { return kMicroBatchOrder.of(total_); }
@@ -99,8 +104,8 @@ class SearchBudget {
   static constexpr Share kSharedDevices{1, 4};
   /// For more than kMostForOrders devices the usual total is 32 million ops, so this is a million.
   static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
-  /// A large cluster has no branch and bound. The climb from greedy plans is its whole search, and
-  /// its time bar is a minute (1,000 layers on 1,024 devices).
+  /// A large cluster has no branch and bound. The climb from greedy plans is its whole search.
+  /// Planning 1,000 layers on 1,024 devices must take at most a minute.
   static constexpr Share kLargeClusterClimb{14, 1};
   /// Under memory limits each evaluation simulates several choices of stages that recompute, so the
   /// same number of ops takes much longer.

@@ -4,9 +4,10 @@
 // idle time o of that stage, rounded down to a grid of steps of T / (parts * M); its value is the
 // least total speed that the stages so far can use. One pass of add_stage() appends one stage.
 //
-// Every rounding favors feasibility: idle times are rounded down, and a stage that is given between
-// two factors of the speed it needs is charged the lower one and is as fast as the upper one. So
-// "not feasible" is a proof, and the result is a valid lower bound.
+// Every rounding favors feasibility. Idle times are rounded down. A stage may get more speed than
+// it needs, by a factor. If this factor lies between two elements of kSpeedFactors, the stage uses
+// up speed as with the lower element, but is as fast as with the higher element. So "not feasible"
+// is a proof, and the result is a valid lower bound.
 #include "weft/pipeline/plan/capacity.h"
 
 #include <algorithm>
@@ -17,20 +18,21 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-/// The multiples of the speed it needs that a stage may be given. Between two of them the stage is
-/// charged the first and is as fast as with the second.
+/// By which factor the speed of a stage may exceed the speed that the stage needs. Factors between
+/// two elements are rounded as described above.
 constexpr std::array<double, 8> kSpeedFactors = {1, 1.1, 1.25, 1.5, 2, 3, 6, kUnlimited};
-/// The inverses: by what factor a time shrinks.
+/// The inverses of kSpeedFactors: the factors for the time of the stage.
 constexpr std::array<double, 8> kTimeFactors = {1,       1 / 1.1, 1 / 1.25, 1 / 1.5,
                                                 1 / 2.0, 1 / 3.0, 1 / 6.0,  0};
 constexpr double kMostParts = 1e6;  ///< above any grid index, so that the cast below is safe
-/// The grid of idle times ends at kMostCovered / M of the step; longer ones are rounded down to it.
+/// The grid of idle times ends at kMostCovered / M of the step; longer idle times are rounded down
+/// to this end.
 constexpr std::int32_t kMostCovered = 32;
 constexpr std::int32_t kCoarser = 4;  ///< factor between the grids of the first and second pass
 /// Up to this number of devices a planning must end within 100 ms, so the grid is coarser.
 constexpr std::int32_t kQuick = 16;
 constexpr double kTolerance = 1e-12;  ///< for rounding errors of quotients
-constexpr int kHalvings = 16;         ///< of the bisection
+constexpr int kHalvings = 16;         ///< number of steps of the bisection
 
 class Capacity {
  public:
@@ -56,7 +58,7 @@ class Capacity {
   }
 
   /// Whether a step of this length may be possible; false is a proof. A coarse grid that does not
-  /// count stages comes first: what it rules out need not be examined with the fine grid.
+  /// count stages comes first. If it rules the step out, the fine grid is not needed.
   bool may_take(double step) {
     return may_take(step, parts_ / kCoarser, true) && may_take(step, parts_, false);
   }
@@ -75,7 +77,8 @@ class Capacity {
     used_[0] = 0;
     if (any_number) return add_stages(limit_);
     for (std::int32_t stage = 1; stage <= most; ++stage) {
-      // From here on more stages have no more speed, so one table serves all numbers of stages.
+      // From this number on, more stages have no more speed together. So one table is enough for
+      // all larger numbers of stages.
       if (stages_ == 0 && speed_[stage] >= limit_) return add_stages(speed_[stage]);
       next_.assign(cells(), kUnlimited);
       if (add_stage(used_, next_, stages_ == 0 || stage == stages_ ? speed_[stage] : -1)) {
@@ -118,7 +121,7 @@ class Capacity {
               std::vector<double>& behind) const {
     const double waited = wait * wait_;
     const double for_path = micros_ / (step_ - waited), left = step_ - forward_part_ * waited;
-    std::size_t r = 0;  // carried over: longer stages never need fewer replicas
+    std::size_t r = 0;  // not reset in the loop, because longer stages never need fewer replicas
     for (std::int32_t last = first + 1; last <= layers_; ++last) {
       const double path = path_[last] - path_[first];
       const double need = need_of(path * for_path, micros_ * (work_[last] - work_[first]),
@@ -140,8 +143,9 @@ class Capacity {
     return false;
   }
 
-  /// The least speed that the stage needs, with the fewest replicas that can provide it. `r` is the
-  /// index of that number in replicas_: a start on entry, the answer on return.
+  /// The least speed that the stage needs, with the fewest replicas that can provide it. `r` is an
+  /// index into replicas_. The search starts there, and `r` becomes the index of the number of
+  /// replicas that was found.
   double need_of(double for_path, double work, double bytes, double left, std::size_t& r) const {
     for (; r < replicas_.size(); ++r) {
       const GroupCost& cost = replicas_[r];
@@ -177,8 +181,8 @@ std::vector<double> most_speed(const std::vector<double>& speeds) {
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   const std::size_t count = sorted.size();
   // of[i]: the most speed that `groups` ranges of the i fastest devices have. Each range counts its
-  // devices times the speed of its slowest. Descending `end` leaves of[begin] at the previous
-  // number of groups.
+  // devices times the speed of its slowest. `end` descends, so of[begin] still has its value for
+  // the previous number of groups.
   std::vector<double> most(count + 1, 0), of(count + 1, 0);
   for (std::size_t groups = 1; groups <= count; ++groups) {
     for (std::size_t end = count; end > 0; --end) {

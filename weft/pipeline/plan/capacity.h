@@ -2,7 +2,9 @@
 // A lower bound for devices of unequal speed with one stage per device: all stages together cannot
 // use more speed than the devices have.
 //
-// Assume a step of length T with M micro-batches. Stage s idles for a time o: until the first
+// Assume a step of length T with M micro-batches. On a device of speed 1, the layers of a stage
+// take the time `path` per micro-batch for the forward and the gradient of the input. The time
+// `work` also includes the gradients of the weights. Stage s idles for a time o: until the first
 // micro-batch has passed forward through the stages before s, and while the last micro-batch passes
 // backward through them. The speed c of its group, r devices times the speed of the slowest, must
 // therefore satisfy
@@ -25,7 +27,8 @@ namespace weft::pipeline {
 /// The most speed that g groups can have together, for g from 0 to the number of devices.
 std::vector<double> most_speed(const std::vector<double>& speeds);
 
-/// The time grows with the square of the layers. Beyond this number the bound is not worth it.
+/// The most layers for which the bound is worth its time, which grows with the square of the number
+/// of layers.
 constexpr std::int32_t kMostCapacityLayers = 256;
 
 /// Returns a lower bound of the step over all plans and schedules, found by bisection between

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each number of devices a bisection over the bandwidths that occur in the cluster. One probe
-// asks whether the graph of pairs with at least that bandwidth contains a clique of the wanted
-// size, by backtracking over bit sets.
+// For each number of devices, bisects over the bandwidths that occur in the cluster. One probe asks
+// whether the graph of pairs with at least that bandwidth contains a clique of the wanted size, by
+// backtracking over bit sets.
 #include "weft/pipeline/plan/cliques.h"
 
 #include <algorithm>

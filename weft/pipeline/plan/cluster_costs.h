@@ -22,7 +22,7 @@ class ClusterCosts {
   Id id(const std::vector<std::int32_t>& devices);
   const GroupCost& group(Id id) const { return known_[id].cost; }
   Bytes memory(Id id) const { return known_[id].memory; }  ///< smallest_memory()
-  /// The directions of shared links that a ring over the devices crosses.
+  /// The directions of shared links that a ring over the devices crosses, see crossed_inside().
   const std::vector<LinkId>& crossed(Id id) const { return known_[id].crossed; }
   const ChannelCost& channel(Id from, Id to);
 

@@ -37,7 +37,8 @@ constexpr std::int64_t kKnownStage = 4;   ///< looking up whether a pipeline is 
 constexpr std::int64_t kMostListed = 16'384;
 constexpr const char* kSearched = "searched";
 
-/// Effort of a search for a schedule. It is small, because a planning searches for many plans.
+/// The effort of one search for a schedule. It is small, because the planner makes such a search
+/// for many plans.
 SolveOptions short_search() {
   SolveOptions options;
   options.decisions = 200;
@@ -188,7 +189,7 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   if (name == "list") return listed(pipeline, list_rules(pipeline));
   if (name == "eager") return listed(pipeline, eager_rules(pipeline));
   if (name == "zb-auto") return zb_auto(pipeline);
-  // zb_v() splits backwards; layers without separate weight times run them whole.
+  // zb_v() splits backwards. If the layers have no separate weight times, run backwards whole.
   if (name == "v") {
     WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
     return pipeline.split_backward ? std::move(schedule) : whole_backwards(schedule);
@@ -367,7 +368,8 @@ Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Na
   }
   std::vector<PlannedStage> plain = stages;
   for (PlannedStage& stage : plain) stage.recompute = false;
-  // No choice of recomputation takes less than the plan without limits, so its bounds hold for all.
+  // No choice of recomputation takes less than the plan without limits, so the bounds of that plan
+  // hold for all choices.
   WEFT_TRY(pipeline_without_limits(task_, plain, costs_, unlimited_));
   Nanos bound = quick_bound(unlimited_);
   if (bound < limit && question == Question::kSearchedStep) {

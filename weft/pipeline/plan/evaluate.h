@@ -17,10 +17,10 @@ namespace weft::pipeline {
 
 /// 1F1B with a longer warm-up. Stage s of N starts with 1 + depth (N-1-s) forwards, as far as
 /// memory allows. Depth 1 is 1F1B. Depth 2 hides transfers that take as long as the stages. Depth 4
-/// is the order that SPP calls PE. Every device must have one stage. There is a second
-/// implementation of 1F1B, one_f_one_b() in schedule/families.cc. That one is the published
-/// pattern: it has only depth 1 and ignores memory limits. This one adapts to memory limits and
-/// reuses buffers, because the planner needs it thousands of times.
+/// is the order that SPP calls PE. Every device must have one stage. Do not confuse this function
+/// with one_f_one_b() in schedule/families.cc, the published pattern of 1F1B: it has only depth 1
+/// and ignores memory limits. The Evaluator below calls a variant of warmed_up() that reuses
+/// buffers, because the planner needs it thousands of times.
 Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
 /// The schedules tried for plans with one stage per device: "1f1b", "1f1b-2", "pe", "gpipe". The
@@ -46,18 +46,18 @@ struct Evaluated {
 /// What a caller wants to know about a plan. Cheaper questions leave out more work.
 enum class Question {
   kStep,       ///< the step
-  kIfShorter,  ///< the step if it is below a limit, else just that it is not
-  /// As kIfShorter, usually without trying other choices of stages that recompute.
+  kIfShorter,  ///< the step if it is below a limit; otherwise only the fact that it is not
+  /// As kIfShorter, but usually without trying other choices of stages that recompute.
   kIfShorterAsSet,
   kSearchedStep,  ///< the step; if the known schedules leave a gap, a schedule is searched
 };
 
-/// Times plans and counts the effort. Results are memoized by everything that the times of a
-/// pipeline depend on.
+/// Times plans and counts the effort. The class remembers results. Two plans share a result if
+/// everything that the times of their pipelines depend on is equal.
 class Evaluator {
  public:
-  /// With `schedules` only these are tried. Without, the schedules listed above that suit the plan
-  /// are tried, and search() may search for others. Keeps a reference to `task`.
+  /// Only the given schedules are tried. If `schedules` is empty, all schedules listed above that
+  /// suit the plan are tried, and search() may search for others. Keeps a reference to `task`.
   Evaluator(const Task& task, std::vector<std::string> schedules)
       : task_(task), costs_(task.cluster), schedules_(std::move(schedules)) {}
 
@@ -67,9 +67,9 @@ class Evaluator {
   /// The step if it is below `limit`; otherwise the step stays kNoStep. Faster than evaluate(),
   /// because a simulation ends as soon as it exceeds the limit.
   Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// As improve(), for local searches that treat recomputation as part of the plan. If all choices
-  /// of stages that recompute are few enough, all are tried. If they are too many, the choice in
-  /// `stages` is used. If that choice does not fit into memory, some choice that fits is used.
+  /// As improve(), for local searches that treat recomputation as part of the plan. If there are
+  /// few choices of stages that recompute, all choices are tried. If there are too many, the choice
+  /// in `stages` is used. If that choice does not fit into memory, some choice that fits is used.
   Result<Evaluated> improve_as_given(const std::vector<PlannedStage>& stages, Nanos limit);
   /// As evaluate(). If no known schedule reaches the lower bound, it also searches for a better
   /// schedule.

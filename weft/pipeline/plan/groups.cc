@@ -70,7 +70,7 @@ class OrderedBuilder {
   }
 
   GroupGraph build() {
-    // The nodes come first, because edges refer to nodes behind the current one by number.
+    // The nodes come first, because edges refer to later nodes by number.
     for (std::int32_t begin = 0; begin < count_; begin += unit_) {
       first_of_.push_back(static_cast<std::int32_t>(graph_.size()));
       for (std::int32_t r = unit_; r <= largest_ && begin + r <= count_; r += unit_) {
@@ -160,8 +160,8 @@ class OrderedBuilder {
         const double out = one * next_other / pairs * link.per_byte;
         const double in = other * next_one / pairs * link.per_byte;
         // Forward messages cross the link in both directions if the groups have devices on both of
-        // its sides, and backward messages cross it in the opposite ones. So the larger share
-        // bounds both.
+        // its sides, and backward messages cross it in the opposite directions. So the larger of
+        // the two shares limits forward and backward messages.
         edge.forward = std::max({edge.forward, out, in});
         edge.backward = std::max({edge.backward, out, in});
       }

@@ -36,8 +36,8 @@ struct GroupLimits {
   std::int32_t sizes = 0;     ///< most units per stage; 0: no limit
 };
 
-/// Groups are consecutive devices of the given order: n r groups for n devices and at most r per
-/// stage.
+/// Groups are consecutive devices of the given order. With n devices and at most r devices per
+/// stage, there are about n r groups.
 GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t>& order,
                           const GroupLimits& limits);
 /// Groups are all sets of devices, in any order. A node stands for a set and for the devices that
@@ -46,8 +46,8 @@ constexpr std::int32_t kMostForSets = 10;
 GroupGraph set_groups(const Cluster& cluster, const GroupLimits& limits);
 /// An idealized cluster for lower bounds; no plan can have better devices and links. Each group of
 /// r devices has the speed of the r-th fastest device, the internal links of the fastest clique of
-/// r devices, and to other groups the best links that any r devices have. At most kMostInClique
-/// devices.
+/// r devices, and to other groups the best links that any r devices have. The cluster may have at
+/// most kMostInClique devices.
 GroupGraph ideal_groups(const Cluster& cluster, const GroupLimits& limits);
 
 /// Whether all devices are equal and all pairs have equal links, so that their order is irrelevant.

@@ -26,7 +26,7 @@ class HillClimber {
         better |= exchange_devices();
         better |= move_devices();
       }
-      // These change the number of stages, so they are left out if the number is fixed.
+      // These moves change the number of stages, so they are left out if the number is fixed.
       if (limits_.stages == 0) {
         better |= join_stages();
         better |= split_stages();
@@ -47,7 +47,7 @@ class HillClimber {
   }
 
   /// Shifts each cut by 1, 2, 4 or 8 layers, repeatedly as long as the same shift helps. Large
-  /// shifts leave local minima that single layers cannot leave.
+  /// shifts leave local minima that shifts by one layer cannot leave.
   bool move_cuts() {
     bool better = false;
     for (std::size_t s = 0; s + 1 < best_.stages.size(); ++s) {
@@ -94,8 +94,8 @@ class HillClimber {
     std::sort(stage.devices.begin(), stage.devices.end());
   }
 
-  /// Exchanges the devices of two stages, first all of them, then one pair. Also exchanges a device
-  /// of a stage for an unused one.
+  /// Exchanges the devices of two stages: first tries to exchange all devices, then one device of
+  /// each. Also exchanges a device of a stage for an unused one.
   bool exchange_devices() {
     bool better = false;
     for (std::size_t a = 0; a < best_.stages.size() && !spent(); ++a) {
@@ -169,7 +169,8 @@ class HillClimber {
                          device);
   }
 
-  /// Merges two neighbouring stages; the merged stage gets the devices of both, as far as allowed.
+  /// Merges two neighbouring stages; the merged stage gets the devices of the two, up to the
+  /// allowed number.
   bool join_stages() {
     for (std::size_t s = 0; s + 1 < best_.stages.size(); ++s) {
       Stages stages = best_.stages;
@@ -184,7 +185,8 @@ class HillClimber {
     return false;
   }
 
-  /// Splits a stage with several devices into two with half of the work and of the devices each.
+  /// Splits a stage with several devices into two stages. Each of them gets about half of the work
+  /// and half of the devices.
   bool split_stages() {
     for (std::size_t s = 0; s < best_.stages.size(); ++s) {
       const PlannedStage stage = best_.stages[s];

@@ -4,7 +4,8 @@
 //     layers are cut by even work and the plan is simulated. Plans much longer than the best known
 //     plan are dropped by their bound.
 //  2. Local search on the most promising candidates, for half of the effort that is left.
-//  3. A search for a better order of micro-batches for the best of them, with the other half.
+//  3. A search for a better order of micro-batches for each of these candidates, with the other
+//     half.
 #include "weft/pipeline/plan/interleave.h"
 
 #include <algorithm>
@@ -204,8 +205,8 @@ class Interleaver {
   }
 
   /// Hill climbing from one plan. Under memory limits the choice of stages that recompute normally
-  /// stays fixed, because trying all choices for each move is expensive. Once that finds no better
-  /// plan, one thorough round tries the choices as well.
+  /// stays fixed, because trying all choices for each move is expensive. Once such moves find no
+  /// better plan, one thorough round also tries other choices of stages that recompute.
   void climb(Evaluated& plan) {
     thorough_ = false;
     for (bool better = true; (better || may_be_thorough()) && !spent();) {

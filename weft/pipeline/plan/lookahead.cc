@@ -3,14 +3,15 @@
 // least round trip of a micro-batch, without regard to the number of stages. fill() computes the
 // bounds of Z and of the step for one number of remaining stages.
 //
-// Both tables alternate per layer: first the bounds of stages that start at the layer, for every
-// group and every possible end; then the least over the edges to that layer, which the stages that
-// end there need. This costs (ends + edges) per layer and group instead of (ends * edges).
+// Each program alternates between two steps per layer. First it computes the bounds of stages that
+// start at the layer, for every group and every possible end. Then it computes the least bound over
+// the edges that lead to the layer. Stages that end before the layer need this least bound. This
+// costs (ends + edges) per layer and group instead of (ends * edges).
 //
 // Filling these tables takes most of the time of a planning, so the code avoids work. It starts
 // with the best end of the stage that begins one layer later, stops at stages that are longer than
-// the best known value, skips blocks of ends behind which everything is longer, and computes
-// all-reduce and memory only for ends that are still candidates.
+// the best known value, skips blocks of ends if everything that may follow them takes too long, and
+// computes all-reduce and memory only for ends that are still candidates.
 #include "weft/pipeline/plan/lookahead.h"
 
 #include <algorithm>
@@ -20,8 +21,9 @@
 namespace weft::pipeline {
 namespace {
 
-/// Rounds down. pipeline_of() rounds the times of whole stages to the nearest nanosecond, so sums
-/// of rounded parts could otherwise exceed the true bound.
+/// Multiplies and rounds down. pipeline_of() rounds the times of whole stages to the nearest
+/// nanosecond. If the bounds were rounded to the nearest nanosecond too, their sums could exceed
+/// these times.
 Nanos times(double factor, std::int64_t amount) {
   return static_cast<Nanos>(factor * static_cast<double>(amount));
 }
@@ -144,7 +146,7 @@ struct Lookahead::Ends {
 };
 
 /// Updates `best` with the stage that ends before layer `last`. Returns false if longer stages need
-/// not be tried because even the compute times of this one exceed both bounds.
+/// not be tried because even the compute times of this stage exceed the two best bounds.
 inline bool Lookahead::try_end(std::int32_t left, std::int32_t first, std::int32_t last,
                                std::int32_t group, Ends& best) const {
   const std::int32_t layers = task_.chain.size();
@@ -171,7 +173,7 @@ inline bool Lookahead::try_end(std::int32_t left, std::int32_t first, std::int32
     const Nanos done = std::max(micros * mode.work(), busy + mode.later) + cost.reduce;
     return std::pair(busy, std::max(done, cost.forward + step_behind));
   };
-  // Without all-reduce and memory the values are lower bounds of the final ones.
+  // Without all-reduce and memory the values are lower bounds of the final values.
   auto [busy, step] = time_of(cost.keeping);
   if (busy >= best.busy && step >= best.step) return true;
   complete(cost, first, last, group);
@@ -217,8 +219,8 @@ void Lookahead::fill_stages(std::int32_t left, std::int32_t first, std::vector<E
   }
 }
 
-/// For every group whose stage ends before layer `first`: the least over the next groups, with the
-/// channel to them.
+/// For every group whose stage ends before layer `first`, computes the least bounds over all next
+/// groups. These bounds include the channel to the next group.
 void Lookahead::fill_channels(std::int32_t left, std::int32_t first) {
   for (std::int32_t g = 0; g < static_cast<std::int32_t>(graph_.size()); ++g) {
     Nanos least_busy = kNoPlan, least_step = kNoPlan;

@@ -8,9 +8,10 @@
 // time Z(s) from the first op of s to its last gradient of an input satisfies
 //   Z(s) >= max(M p, p + c + c' + Z(s+1), p + M max(c, c') + min(c, c') + path behind),
 // and the step takes at least head(s) + max(M (p + v), Z(s) + v) + all-reduce(s), where head(s) is
-// the sum of the forwards and channels before s. Both grow with Z(s+1), so a dynamic program from
-// the last layer to the first finds the least value over all plans. If layers do not give v
-// separately, it is part of p.
+// the sum of the forwards and channels before s. "Path behind" is the time of one micro-batch,
+// forward and backward, through everything after the channel. The bounds of Z(s) and of the step
+// grow with Z(s+1), so a dynamic program from the last layer to the first finds the least value
+// over all plans. If layers do not give v separately, it is part of p.
 //
 // Under memory limits a stage runs in one of two modes, keeping activations or recomputing, with as
 // many micro-batches at once as fit (rounds.h). That bound needs the round trip behind the stage,
@@ -27,16 +28,19 @@
 
 namespace weft::pipeline {
 
-constexpr Nanos kNoPlan = std::int64_t{1} << 60;  ///< bound of what cannot be completed to a plan
+/// Bound of a partial plan that cannot be completed.
+constexpr Nanos kNoPlan = std::int64_t{1} << 60;
 
 class Lookahead {
  public:
   /// `stages` is the required number of stages; 0: any. Plans that cannot take less than `limit`
-  /// are ignored, which saves much time if the limit is low. Keeps references.
+  /// are ignored, which saves much time if the limit is low. Keeps references to `task` and
+  /// `graph`.
   Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit = kNoPlan);
 
-  /// Bounds of Z and of the step (without what comes before) for a rest of a plan that starts with
-  /// layer `layer` on `group` and has `left` stages; `left` is 0 if any number is allowed.
+  /// Consider the rest of a plan that starts with layer `layer` on `group` and has `left` stages
+  /// (0: any number). busy() is a lower bound of Z of its first stage. step() is a lower bound of
+  /// the step, without the time before the rest begins.
   Nanos busy(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return busy_[at(left, layer, group)];
   }
@@ -90,7 +94,8 @@ class Lookahead {
   std::size_t at(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return cell(left * task_.chain.size() + layer, group);
   }
-  /// Indexed by group, then layer: the search for the best end of a stage scans one row.
+  /// An index that counts by group, then layer, because the search for the best end of a stage
+  /// scans all layers of one group.
   std::size_t behind(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return row(left, group) * task_.chain.size() + layer;
   }
@@ -116,7 +121,7 @@ class Lookahead {
   /// The least of busy_ and step_ over all next groups, with the channel to them.
   std::vector<Nanos> busy_next_, step_next_;
   BlockMinima least_busy_next_, least_step_next_;
-  /// By layer, then group. Does not depend on the number of stages left.
+  /// Indexed by layer, then group. These times do not depend on the number of stages left.
   std::vector<Nanos> round_trip_, round_trip_next_;
 };
 

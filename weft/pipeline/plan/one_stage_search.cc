@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How plans with one stage per device are searched depends on the cluster:
+// Searches plans with one stage per device. The method depends on the cluster:
 //
 //  * Equal devices: groups along the given numbering contain every plan up to symmetry. One exact
 //    search over that graph proves the best plan if it ends.
@@ -28,14 +28,14 @@ namespace {
 
 using DeviceOrder = std::vector<std::int32_t>;
 
-/// Layers up to which more than kMostForSetsAlone devices are searched by sets: the tables of the
-/// lookahead take 200 MB then.
+/// With more than kMostForSetsAlone devices, all sets of devices are searched only for models with
+/// at most this many layers. The tables of the lookahead then take 200 MB.
 constexpr std::int32_t kMostSetLayers = 100;
 
 GroupLimits group_limits(const PlanContext& context) { return {context.options.replicas, 1, 0}; }
 
-/// Tries SPP's plans along the order of `graph`. They are all tried to the end, whatever the
-/// effort, because they are the promise that no plan is worse than SPP's.
+/// Tries SPP's plans along the order of `graph`. All of them are tried completely, even if the
+/// effort is spent, because the planner promises that its plan is never worse than SPP's.
 void take_spp_plans(const PlanContext& context, const GroupGraph& graph, OneStagePlans& plans) {
   const std::int32_t most = std::min(context.task.chain.size(), context.task.cluster.devices);
   if (plans.spp_plans.empty()) plans.spp_plans = bottleneck_plans(context.task, graph, most);
@@ -43,8 +43,8 @@ void take_spp_plans(const PlanContext& context, const GroupGraph& graph, OneStag
   for (const auto& stages : plans.spp_plans) take_if_shorter(context, stages, plans.best);
 }
 
-/// After an exact search that has ended without a proof and may have missed SPP's plans: climbs
-/// from the best of them if it is shorter.
+/// Called after an exact search. If that search has ended without a proof, it may have missed SPP's
+/// plans. Then this function tries them, and climbs from the best of them if it is shorter.
 void climb_from_spp_plans(const PlanContext& context, const GroupGraph& graph,
                           OneStagePlans& plans) {
   if (plans.exhausted || plans.breaks_memory || plans.best.step <= plans.bound) return;
@@ -56,8 +56,9 @@ void climb_from_spp_plans(const PlanContext& context, const GroupGraph& graph,
       climb(context, context.evaluator.ops() + context.budget.spp_climb(), std::move(plans.best));
 }
 
-/// Branch and bound over a graph that contains all plans: if it ends, the best plan is proved. It
-/// starts from a greedy plan and a climb, because a short step prunes much of the search.
+/// Branch and bound over a graph that contains all plans. If the search ends, it has proved that
+/// its plan is the best. It starts from a greedy plan and a climb, because a short step prunes much
+/// of the search.
 void search_exactly(const PlanContext& context, const GroupGraph& graph,
                     const SearchBudget::ExactSearch& budget, const Fitting& fitting,
                     OneStagePlans& plans) {
@@ -81,8 +82,8 @@ void search_exactly(const PlanContext& context, const GroupGraph& graph,
   }
 }
 
-/// The orders of the devices to search along: those in which devices with fast links are neighbours
-/// and, if devices have unequal memory, one along which a plan fits.
+/// The orders of the devices to search along: the orders in which devices with fast links are
+/// neighbours. If devices have unequal memory, there is one more order, along which a plan fits.
 std::vector<DeviceOrder> orders_to_search(const PlanContext& context, const Fitting& fitting) {
   auto orders = device_orders(context.task.cluster);
   const auto& memory = context.task.cluster.memory;
@@ -175,12 +176,12 @@ void search_orders(const PlanContext& context, const Fitting& fitting,
   const auto orders = orders_to_search(context, fitting);
   take_spp_plans(context, ordered_groups(task.cluster, orders.front(), group_limits(context)),
                  plans);
-  // If SPP's plan breaks the memory limits, so will shorter plans.
+  // If SPP's plan breaks the memory limits, we assume that shorter plans break them, too.
   plans.breaks_memory = breaks_memory(context, plans.best);
   if (plans.breaks_memory) return;
   std::vector<Evaluated> starts;
   if (plans.best.step < kNoStep) starts.push_back(std::exchange(plans.best, {}));
-  // The lookaheads need not tell apart plans that are longer than a known one.
+  // The lookaheads may ignore plans that are longer than a known plan.
   const Nanos limit = starts.empty() ? kNoPlan : starts.front().step;
   const GroupGraph ideal = ideal_groups(task.cluster, group_limits(context));
   const Nanos least = Lookahead(task, ideal, context.options.stages, limit).least();
@@ -217,7 +218,8 @@ void search_large_cluster(const PlanContext& context, const Fitting& fitting,
   for (const auto& order : orders_to_search(context, fitting)) {
     std::int32_t unit = 1;
     while (2 * unit <= most) unit *= 2;
-    // Large units first: they have few groups, and their best step limits the other lookaheads.
+    // Large units come first. Their graphs have few groups, and the best step that they give limits
+    // the other lookaheads.
     for (; unit >= 1; unit /= 2) {
       GroupLimits limits = group_limits(context);
       limits.unit = unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first phase of a planning: plans with one stage per device. The size of the cluster decides
-// how it searches, see one_stage_search.cc.
+// how this phase searches, see one_stage_search.cc.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,11 @@ struct OneStagePlans {
   /// The best plan of the exact search, if a plan of SPP is better and has become `best`. The
   /// phases after this one use it as another start.
   Evaluated before_spp;
-  Nanos bound = 0;         ///< lower bound of the step over all plans and schedules
-  bool exhausted = false;  ///< whether no plan is shorter with the schedules tried
+  Nanos bound = 0;  ///< lower bound of the step over all plans and schedules
+  /// Whether it is proved that no plan is shorter under the schedules that were tried.
   /// The search has stopped early, because a good plan breaks the memory limits of
   /// PlanContext::with_limits. `best` and `bound` are then of no use.
+  bool exhausted = false;
   bool breaks_memory = false;
   /// SPP's plans. They do not depend on memory limits, so a second planning can use them again.
   std::vector<std::vector<PlannedStage>> spp_plans;

@@ -176,7 +176,7 @@ namespace {
 
 /// Fills in one direction of a boundary. The links of a pipeline are numbered as follows: first
 /// both directions of each shared link, then one link per ordered pair of groups that exchange
-/// messages; `own` is the number of the latter.
+/// messages. `own` is the number of this second kind of link.
 void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& transfer) {
   transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
   transfer.latency = cost.latency;
@@ -184,9 +184,9 @@ void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& tr
   transfer.links.push_back(own);
 }
 
-/// Sets the memory changes of all stages and the limits of all groups, which are what static memory
-/// leaves. Returns the first stage that does not hold one micro-batch, or the number of stages if
-/// all do.
+/// Sets the memory changes of all stages, and the memory limits of all groups. The limit of a group
+/// is its memory minus its static memory. Returns the first stage that has no memory for even one
+/// micro-batch, or the number of stages if there is no such stage.
 std::size_t set_memory(const Task& task, const std::vector<PlannedStage>& stages,
                        Pipeline& pipeline) {
   const LayerChain& chain = task.chain;
@@ -250,10 +250,11 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
   const std::size_t count = stages.size();
   std::vector<std::int32_t> of_group(count, 0);  // number of stages per group
   for (const Stage& stage : pipeline.stages) ++of_group[stage.device];
-  // Groups are numbered without gaps, so the last number is unused iff some group has two stages.
+  // Groups are numbered without gaps, so the last number is unused if and only if some group has
+  // two stages.
   const bool shares = count > 0 && of_group[count - 1] == 0;
   std::map<std::pair<DeviceId, DeviceId>, LinkId> own;
-  // Without shared groups every boundary has two links of its own, which needs no map.
+  // Without shared groups every boundary has two separate links, so no map is needed.
   const auto link_of = [&](std::size_t from, std::size_t to) {
     if (!shares) return shared + static_cast<LinkId>(from + to - 1 + (from > to ? 1 : 0));
     const auto pair = std::pair(pipeline.stages[from].device, pipeline.stages[to].device);
@@ -329,8 +330,8 @@ Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, Cl
   if (!task.limit_memory) return {};
   const std::size_t fit = set_memory(task, stages, pipeline);
   if (fit < stages.size()) return unfit(task, stages, pipeline, fit);
-  // A plan without tight stages is the same with and without limits. Dropping them lets such
-  // pipelines share their simulations.
+  // A plan without tight stages is the same with and without limits. Without limits, such pipelines
+  // are equal for the cache of simulations.
   const bool recomputes = std::any_of(stages.begin(), stages.end(),
                                       [](const PlannedStage& stage) { return stage.recompute; });
   if (!recomputes && tight_stages(task, stages, pipeline).empty()) pipeline.memory_limits.clear();

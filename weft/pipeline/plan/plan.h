@@ -10,9 +10,9 @@
 //   its layers divided by r and by the speed of its slowest device.
 // * Messages. Between two stages every sender talks to every receiver. With r senders and r'
 //   receivers each pair carries 1 / (r r') of the bytes, and the slowest pair decides. A shared
-//   link carries the part of the message that crosses it and is busy as long as the message. Each
-//   ordered pair of groups has its own link. This link serves messages in the order in which they
-//   become ready. Consecutive stages on one group send nothing.
+//   link carries the part of the message that crosses it and is busy for as long as the message
+//   takes. Each ordered pair of groups has its own link. This link serves messages in the order in
+//   which they become ready. Consecutive stages on one group send nothing.
 // * All-reduce. After the last backward of a stage with r replicas, its gradients go around a ring:
 //   2 (r-1)/r of its parameter bytes over the slowest pair.
 // * All-reduce and messages. If a group has several stages, an all-reduce of one stage occupies all
@@ -90,8 +90,8 @@ std::vector<LinkId> crossed_inside(const Cluster& cluster,
 Bytes smallest_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices);
 
 /// Builds the pipeline of these stages, with one pipeline device per group. Infeasible if groups
-/// that exchange messages have no link, or if a stage does not hold one micro-batch. The pipeline
-/// has no memory limits if no stage is tight.
+/// that exchange messages have no link, or if a stage has no memory for even one micro-batch. The
+/// pipeline has no memory limits if no stage is tight.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
 
 /// Variants for planners that ask for thousands of plans: they write into an existing pipeline,
@@ -103,7 +103,7 @@ Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>
                                ClusterCosts& costs, Pipeline& pipeline);
 /// Changes a pipeline of the same stages so that it reflects which stages recompute now, and sets
 /// the memory limits. Only times and memory change, so this is much cheaper than building the
-/// pipeline anew. Returns false if a stage does not hold one micro-batch.
+/// pipeline anew. Returns false if a stage has no memory for even one micro-batch.
 bool set_recomputation(const Task& task, const std::vector<PlannedStage>& stages,
                        ClusterCosts& costs, Pipeline& pipeline);
 

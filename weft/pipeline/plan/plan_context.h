@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the phases of a planning share: the task, the options, the budget and the evaluator. Plans
-// and bounds are not part of it; each phase takes them as arguments and returns new ones.
+// PlanContext holds what the phases of one planning share: the task, the options, the budget and
+// the evaluator. Plans and bounds are not part of it; each phase takes them as arguments and
+// returns new ones.
 #pragma once
 
 #include <initializer_list>
@@ -18,7 +19,8 @@ struct PlanContext {
   const PlannerOptions& options;
   const SearchBudget& budget;
   Evaluator& evaluator;  ///< counts the effort and remembers the plans that it has timed
-  /// Set while a task with memory limits is planned without them: the task with the limits.
+  /// Usually null. A task with memory limits is first planned without these limits. During
+  /// this first planning, `with_limits` is the task with the limits.
   const Task* with_limits = nullptr;
 };
 
@@ -48,8 +50,9 @@ Evaluated climb(const PlanContext& context, std::int64_t until, Evaluated plan);
 /// The sum of the speeds of all devices.
 double total_speed(const Task& task);
 
-/// No step is shorter than all work spread over all devices. Reduced by what the rounding of times
-/// to whole nanoseconds may hide, but never negative.
+/// A lower bound of the step: the time of all work if it is spread evenly over all devices. The
+/// error that rounding times to whole nanoseconds may cause is subtracted. The result is never
+/// negative.
 Nanos least_work(const Task& task);
 
 }  // namespace weft::pipeline

@@ -92,7 +92,7 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
                                    : 0.0;
   json.field("gap_pct", gap).field("no_shorter_one_stage_plan", planned.exhausted);
   json.field("schedule", plan.schedule);
-  // Peaks of the timeline count micro-batches only; what a device holds all the time comes on top.
+  // Peaks of the timeline count micro-batches only; what a device holds all the time is added.
   const std::vector<Bytes> always = static_memory(task, plan.stages);
   json.key("stages").begin_array();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {

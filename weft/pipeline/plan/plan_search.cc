@@ -121,7 +121,8 @@ class BestFirst {
                                 ? evaluator_.search(stages_of(top), found_.best.step)
                                 : evaluator_.improve(stages_of(top), found_.best.step);
         if (!result) {
-          // No schedule of the request runs these stages, but the bound covers all schedules.
+          // None of the requested schedules can run these stages, but the bound must hold for all
+          // schedules.
           found_.bound = std::min(found_.bound, labels_[top].bound);
           continue;
         }

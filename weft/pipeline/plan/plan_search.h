@@ -18,9 +18,10 @@ struct PlanEffort {
 };
 
 struct FoundPlan {
-  Evaluated best;          ///< its step is kNoStep if no plan was found
-  Nanos bound = 0;         ///< lower bound over all plans of the graph and all schedules
-  bool exhausted = false;  ///< whether no plan of the graph is shorter with the schedules tried
+  Evaluated best;   ///< its step is kNoStep if no plan was found
+  Nanos bound = 0;  ///< lower bound over all plans of the graph and all schedules
+  /// Whether it is proved that no plan of the graph is shorter under the tried schedules.
+  bool exhausted = false;
 };
 
 /// `best` is the best plan known so far; plans whose bound is not below its step are pruned.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A planning has these phases. Each is a function that takes the plans known so far and returns
-// better ones:
+// Plans a task in these phases. Each phase is a function that takes the plans known so far and
+// returns better plans:
 //
-//  1. one_stage_phase(): plans with one stage per device (one_stage_search.h), under memory limits
-//     also from even stages. It ends with a search for the best order of micro-batches, so that
-//     these plans are compared at their best with those of the next phase.
-//  2. sharing_phase(): plans whose stages share devices (interleave.h), from the best plans so far.
-//     It ends with the same search for an order.
+//  1. one_stage_phase(): plans with one stage per device (one_stage_search.h). Under memory limits
+//     it also tries even stages. It ends with a search for the best order of micro-batches, so that
+//     the comparison with the plans of the next phase is fair.
+//  2. sharing_phase(): plans whose stages share devices (interleave.h). It starts from the best
+//     plans so far, and also ends with a search for the best order.
 //  3. finish(): bounds and the final schedule.
 //
-// A task with memory limits is planned without them first. If that plan keeps to the limits, it is
-// the answer: its bound holds within limits, too. This costs little if limits do not bind. As soon
-// as a good plan breaks the limits, the task is planned again within them; the second planning uses
-// what the first has learned (FirstPlanning).
+// A task with memory limits is planned without them first. If the resulting plan keeps to the
+// limits, it is the answer, because its bound also holds within limits. So limits that have no
+// effect cost little time. As soon as a good plan breaks the limits, the task is planned again
+// within them; the second planning uses what the first has learned (FirstPlanning).
 #include "weft/pipeline/plan/planner.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// Whether stages of a plan may share devices. Schedules of the request may not support it.
+/// Whether stages of a plan may share devices. The requested schedules may not support this.
 bool may_share(const Task& task, const PlannerOptions& options) {
   if (options.chunks < 2 || task.chain.size() < 2) return false;
   const auto supports_sharing = [](const std::string& name) {
@@ -57,7 +57,7 @@ FittingLimits fitting_limits(const Task& task, const PlannerOptions& options) {
   return limits;
 }
 
-/// The number of stages is possible at all, and numbers are in range.
+/// Checks that the requested number of stages is possible, and that all numbers are in range.
 Status check_request(const Task& task, const PlannerOptions& options) {
   WEFT_TRY(check_limits(task));
   const std::int32_t layers = task.chain.size(), devices = task.cluster.devices;
@@ -94,11 +94,12 @@ tl::unexpected<Error> no_plan(const Task& task, const PlannerOptions& options, F
         may_share(task, options)
             ? fmt::format(", with up to {} stages on the same devices", options.chunks)
             : "";
-    return fail(ErrorCode::kInfeasible,
-                fmt::format("no plan fits into the memory of the devices: no way to cut the layers "
-                            "into stages{}{} leaves each stage devices that hold it; use more "
-                            "devices or smaller micro-batches",
-                            free ? "" : " as requested", sharing));
+    return fail(
+        ErrorCode::kInfeasible,
+        fmt::format("no plan fits into the memory of the devices: however the layers are cut "
+                    "into stages{}{}, some stage does not fit; use more devices or smaller "
+                    "micro-batches",
+                    free ? "" : " as requested", sharing));
   }
   return fail(ErrorCode::kInfeasible,
               "no plan was found that fits into the memory of the devices, but one may exist; use "
@@ -120,13 +121,14 @@ struct FirstPlanning {
   std::int64_t ops = 0;  ///< effort spent
   /// The bound of plans with one stage per device, unless that search has stopped early.
   std::optional<Nanos> bound;
-  /// If the best plan with one stage per device keeps to the limits (and only one with shared
-  /// devices does not): that plan, its bound, and whether it is proved. SPP's plans in any case.
+  /// Always has SPP's plans. It can happen that the best plan with one stage per device keeps to
+  /// the limits, and only the best plan with shared devices breaks them. Then this also has the
+  /// former plan, its bound, and whether it is proved to be the best.
   OneStagePlans plans;
 };
 
-/// The best plan with one stage per device of the first planning, within the limits. Its order of
-/// micro-batches may not fit, so its step may change.
+/// Times `first`, the best plan of the first planning with one stage per device, within the limits.
+/// Its order of micro-batches may not fit, so its step may change.
 Evaluated timed_within_limits(const PlanContext& context, const Evaluated& first) {
   Evaluated best;
   take_if_shorter(context, first.stages, best);
@@ -149,15 +151,16 @@ OneStagePlans one_stage_phase(const PlanContext& context, const Fitting& fitting
 }
 
 /// If plans with one stage per device do not fit into memory, looks for some plan with shared
-/// devices that does. Few stages per group come first, because such plans are found sooner and are
-/// no worse.
+/// devices that does. Small numbers of stages per group are tried first, because such plans are
+/// found sooner and are not worse.
 struct PackedPlan {
   Fitting fitting;
   Evaluated best;
 };
 PackedPlan pack_devices(const PlanContext& context) {
   PackedPlan packed;
-  // fit_shared_stages() places stages anywhere, which the schedules of a request do not support.
+  // fit_shared_stages() may let stages visit the groups in any order. Schedules that the user
+  // requests by name do not support that.
   if (!context.options.schedules.empty()) return packed;
   const std::int32_t most = most_chunks(context.task, context.options);
   FittingLimits limits = fitting_limits(context.task, context.options);
@@ -208,7 +211,7 @@ Result<Planned> finish(const PlanContext& context, const OneStagePlans& plans, E
   return planned;
 }
 
-/// Phases 2 and 3 behind phase 1.
+/// Runs phases 2 and 3 after phase 1.
 Result<Planned> share_and_finish(const PlanContext& context, Fitting fitting,
                                  const OneStagePlans& plans) {
   const bool shares = may_share(context.task, context.options);
@@ -241,7 +244,7 @@ Result<std::optional<Planned>> plan_without_limits(const Task& task, const Plann
     WEFT_ASSIGN(planned, share_and_finish(context, {}, plans));
     if (with_limits && !keeps_to_memory(*with_limits, planned->plan, planned->schedule)) {
       planned.reset();
-      // A plan with shared devices has broken the limits, but the one of phase 1 keeps to them.
+      // A plan with shared devices has broken the limits, but the plan of phase 1 keeps to them.
       if (plans.best.step < kNoStep) {
         first.plans = std::move(plans);
         first.plans.before_spp = {};
@@ -254,7 +257,7 @@ Result<std::optional<Planned>> plan_without_limits(const Task& task, const Plann
   return planned;
 }
 
-/// Plans a task within memory limits, after planning it without them has failed to meet the limits.
+/// Plans a task within memory limits, after the plan without limits has turned out to break them.
 Result<Planned> plan_within_limits(const Task& task, const PlannerOptions& options,
                                    FirstPlanning first) {
   const SearchBudget budget(task, options.ops, first.ops);

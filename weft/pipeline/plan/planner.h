@@ -25,7 +25,7 @@ struct PlannerOptions {
 struct Planned {
   Evaluated plan;
   Schedule schedule;
-  std::int32_t fixed_stages = 0, most_replicas = 0;  ///< the options of the request; 0: free
+  std::int32_t fixed_stages = 0, most_replicas = 0;  ///< as in PlannerOptions; 0: any number
   std::int32_t most_chunks = 1;
   Nanos bound = 0;            ///< lower bound of the step over all plans and schedules
   Nanos one_stage_bound = 0;  ///< lower bound over all plans with one stage per device

@@ -10,7 +10,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// A stage of the pipeline in both of its modes, and the channel behind it.
+/// The times of a stage in each of its two modes, and of the channel behind it.
 struct StageModes {
   Nanos head = 0;  ///< time until its first micro-batch arrives
   Nanos forward = 0, reduce = 0, channel = 0;
@@ -81,8 +81,9 @@ Nanos bound_within_memory(const Task& task, const std::vector<PlannedStage>& sta
 void guess_recomputation(const Task& task, const Pipeline& pipeline,
                          std::vector<PlannedStage>& stages) {
   const std::vector<StageModes> modes = modes_of(task, stages, pipeline);
-  // The target: some stage needs this long in any case, so no stage has to be shorter. It grows as
-  // the choice for later stages lengthens the round trip of earlier ones.
+  // `most` is the target: some stage needs this long in any case, so no stage has to be shorter.
+  // The target grows, because the choice for a later stage can lengthen the round trip of earlier
+  // stages.
   Nanos most = longest(modes, task.micro_batches), behind = 0;
   for (std::size_t s = modes.size(); s-- > 0;) {
     const StageModes& own = modes[s];

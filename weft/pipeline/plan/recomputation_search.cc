@@ -6,10 +6,9 @@
 //     searches for a schedule).
 //  2. A guess by a lower bound per stage (guess_recomputation()).
 //  3. No stage recomputes; all tight stages recompute.
-//  4. If none of these fits, the choices that need the least memory: with one micro-batch at a
-//  time,
-//     and with all of them at once. On devices with several stages some may have to recompute while
-//     others must not.
+//  4. If none of these fits, the two choices that need the least memory: with one micro-batch at a
+//     time, and with all micro-batches at once. On a device with several stages, some of the stages
+//     may have to recompute while others must not.
 //  5. Hill climbing: flips the choice of one tight stage, or of a block of neighbours if there are
 //     many, as long as one of the flips helps.
 //
@@ -33,7 +32,7 @@ constexpr std::size_t kMostFlips = 32;  ///< blocks of stages flipped per round 
 /// Approximate limit for the simulated ops of all choices of one plan.
 constexpr std::int64_t kMostOpsOfChoices = 65'536;
 /// In pipelines with at most this many ops every choice gets a search for a schedule; in larger
-/// ones only the best choice, because each search takes long.
+/// pipelines only the best choice gets one, because each search takes long.
 constexpr std::int64_t kMostOpsToSearchAll = 128;
 
 class RecomputationSearch {
@@ -156,7 +155,8 @@ class RecomputationSearch {
     }
   }
 
-  /// The best choice; with a search for its schedule if that was left out for the single choices.
+  /// Returns the best choice. If single choices got no search for a schedule, searches a schedule
+  /// for the best choice now.
   Result<Evaluated> finished() {
     if (!searches_best_only_ || !best_ || best_->step == kNoStep) return std::move(best_);
     const std::vector<PlannedStage> choice = best_->stages;
@@ -171,7 +171,7 @@ class RecomputationSearch {
   const RecomputationTools& tools_;
   bool as_given_;             ///< whether the first choice with an answer is enough
   bool searches_;             ///< whether a schedule is to be searched
-  bool searches_best_only_;   ///< whether only for the best choice
+  bool searches_best_only_;   ///< whether it is searched for the best choice only
   Question question_;         ///< asked about single choices
   std::size_t most_choices_;  ///< how many choices are worth timing for a plan of this size
   Result<Evaluated> best_ = fail(ErrorCode::kInfeasible, "no schedule fits into memory");

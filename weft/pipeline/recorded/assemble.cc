@@ -22,8 +22,8 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// The recorded micro-batch that stands for `micro`. Never repeats number 0 if there are others: it
-/// also contains work from the start of the step.
+/// The recorded micro-batch that stands for `micro`. Number 0 is not used again unless it is the
+/// only one, because it also contains work from the start of the step.
 Micro recorded_micro(const Recording& recording, Micro micro) {
   if (micro < recording.micro_batches) return micro;
   if (recording.micro_batches == 1) return 0;
@@ -137,9 +137,10 @@ class Assembler {
     return builder_.add_op(spec);
   }
 
-  /// Writes a piece as two ops, one per clock. Each op starts after the latest of both clocks, and
-  /// the four times of the piece are the delays of the four edges. Only `work` becomes a duration,
-  /// because communication that runs at the same time slows down durations but not delays.
+  /// Writes a piece as two ops, one per clock. Each op starts after the later of the two clocks,
+  /// and the four times of the piece are the delays of the four edges. Only `work` becomes a
+  /// duration, because communication that runs at the same time slows down durations but not
+  /// delays.
   void compute(Rank& rank, const Piece& piece, std::string_view name) {
     const OpId host = add({.kind = OpKind::kLaunch, .lane = rank.host, .name = name});
     edge(rank.host_op, host, EdgeKind::kOrder, piece.host_host);
@@ -200,7 +201,7 @@ class Assembler {
   }
 
   /// A batch ends when all of its messages have ended on this side. Its duration is the least time
-  /// that it takes; edges from the peers add what it has to wait for them.
+  /// that it can take. Edges from the peers add the time that it has to wait for them.
   void join_ends(const Posted& post) {
     Nanos least = 0;
     struct Peer {
@@ -269,7 +270,8 @@ Piece forward_piece(const Recording& recording, const StageLayers& stage, std::s
   for (std::int32_t layer = stage.first; layer < stage.last; ++layer) {
     const Place place = place_of(recording, layer);
     const StageRecord& from = recording.stages[place.stage];
-    // The recorded pass entered its first layer; a stage that begins inside pays for entering, too.
+    // The recorded pass includes the cost of entering its first layer. If the new stage begins with
+    // another recorded layer, that cost is added here.
     if (layer == stage.first && place.layer > 0) piece = host_only(from.host.enter_forward);
     piece = then(piece, from.steps[step].forwards[recorded_micro(recording, micro)][place.layer]);
   }

@@ -23,9 +23,9 @@ struct StageLayers {
 Result<std::vector<StageLayers>> divide_layers(const Recording& recording, std::int32_t stages);
 
 /// The forward or backward of one micro-batch on a stage of the new pipeline, made of the layers of
-/// one recorded step. If `micro` is larger than the recorded numbers, a recorded micro-batch is
-/// used again. That is never the first one of a step (if there are others), because the first one
-/// also contains work that happens only at the start of a step.
+/// one recorded step. If `micro` is larger than all recorded numbers, a recorded micro-batch is
+/// used a second time. The first micro-batch of a step is not used for this (unless it is the only
+/// one), because it also contains work that happens only at the start of a step.
 Piece forward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,
                     Micro micro);
 Piece backward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,

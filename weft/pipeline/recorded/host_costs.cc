@@ -50,7 +50,8 @@ void measure_posts(const std::vector<PostSample>& posts, std::vector<StageRecord
     if (s.before != StretchKind::kBackward) return std::nullopt;
     return s.time - in_calls(s);
   });
-  // StageStep::begin was measured up to the end of the first post, which the program posts again.
+  // StageStep::begin was measured up to the end of the first post. The program contains this post
+  // again, so subtract its cost.
   for (StageRecord& stage : stages) {
     for (StageStep& step : stage.steps) {
       step.begin = std::max<Nanos>(0, step.begin - stage.host.post_one);

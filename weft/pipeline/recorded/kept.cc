@@ -41,7 +41,7 @@ std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
     pass_end[call.pass] = std::max(pass_end[call.pass], events.end(call.event));
   }
   std::vector<Bytes> kept(layers, 0);
-  // Address to the forward that allocated it, for memory in use.
+  // For memory in use: maps its address to the forward that allocated it.
   std::unordered_map<std::uint64_t, const LayerCall*> owner;
   for (const std::uint32_t event : memory) {
     const trace::MemoryDetail& detail = trace.memory[events.detail[event]];
@@ -54,7 +54,8 @@ std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
       owner.erase(found);
       continue;
     }
-    // The last call that started before the allocation; the allocation must lie inside it.
+    // Find the last call that started before the allocation. The allocation must lie inside this
+    // call.
     const auto after = std::upper_bound(
         calls.begin(), calls.end(), at,
         [&](Nanos time, const LayerCall& call) { return time < events.start[call.event]; });

@@ -20,7 +20,7 @@ struct Repeat {
 };
 
 /// The repetition that covers the most names, with at least two copies. Ties go to the shortest
-/// period, then to the first position. nullopt if nothing repeats. O(n^2).
+/// period, then to the first position. nullopt if nothing repeats. Takes time O(n^2) for n names.
 std::optional<Repeat> longest_repeat(std::span<const NameId> names);
 
 /// `parts` are the kernels that each stage launches for one micro-batch, in the order in which the

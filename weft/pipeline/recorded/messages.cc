@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each cost is a median over the messages that show it. Messages whose receiver was there first
-// show `arrival` and `send`; messages whose data was there first show `receive`. First all messages
-// together give usual costs; then each pair of ranks with enough messages gets its own, with the
-// usual ones for what it does not show.
+// Each cost is a median over the messages that show it. If the receiver was ready before the
+// sender, the message shows `arrival` and `send`. If the data arrived before the receiver was
+// ready, the message shows `receive`. First the usual costs are computed from all messages
+// together. Then each pair of ranks with enough messages gets separate costs. What its messages do
+// not show is taken from the usual costs.
 #include "weft/pipeline/recorded/messages.h"
 
 #include <algorithm>
@@ -13,9 +14,9 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// A table that differs by less than this share is taken to be of the recorded network. The
-/// recording is then the better source: its messages competed with each other and with compute, as
-/// in the job.
+/// A table that differs by less than this share is assumed to be a table of the recorded network.
+/// The recording is then the better source: its messages competed with each other and with compute,
+/// as in the job.
 constexpr double kSameNetwork = 0.25;
 /// With fewer messages than this, a pair of ranks gets the costs of all pairs together.
 constexpr std::size_t kEnough = 3;
@@ -35,7 +36,7 @@ Sample sample(const trace::Run& run, const trace::Member& from, const trace::Mem
           receiver.end(to.event)};
 }
 
-/// Costs that fit the samples; `usual` fills in what they do not show.
+/// Costs that fit the samples. `usual` has the values for costs that the samples do not show.
 MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
   std::vector<Nanos> arrival, send;
   for (const Sample& s : samples) {
@@ -53,14 +54,14 @@ MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
     if (s.receive_start >= s.send_start + cost.arrival) {
       receive.push_back(s.receive_end - s.receive_start);
     }
-    // The receiver came so late that a sender that does not wait was long done.
+    // The receiver came so late that a sender that does not wait was done long before.
     if (s.receive_start >= s.send_start + 2 * cost.send) {
       wait.push_back(s.send_end - s.receive_start);
     }
   }
   if (arrival.empty() && usual.arrival == 0) {
-    // No receiver was ever there first, so the start of a send explains nothing: use the time of
-    // the receives.
+    // No receiver was ever ready before its sender, so the starts of sends do not show `arrival`.
+    // Use the time of the receives instead.
     cost.arrival = median(shortest);
     cost.send = cost.arrival;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a message between two stages occupies its sender and its receiver, measured on recorded
-// messages. Libraries such as NCCL copy a message into their own buffers, so the sender is usually
+// Measures, on recorded messages, how long a message between two stages occupies its sender and its
+// receiver. Libraries such as NCCL copy a message into their own buffers, so the sender is usually
 // done before the receiver is ready. If the receiver waits for the data, the receive ends a certain
 // time after the send began. If the data has already arrived, the receive ends a certain time after
 // the receive itself began.

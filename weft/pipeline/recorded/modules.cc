@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps: find the calls of modules; choose those that are layers by opening containers; number
-// them within each micro-batch; connect backward ops to layers by autograd's sequence numbers; add
-// up the times of kernels, gradients and activations per layer; divide by the number of
-// micro-batches.
+// Finds and measures layers in these steps:
+// 1. Find the calls of modules.
+// 2. Choose the calls that are layers. A container is not a layer, but the modules inside it are.
+// 3. Number the layers within each micro-batch.
+// 4. Connect backward ops to layers by autograd's sequence numbers.
+// 5. Add up the times of kernels, the gradients and the activations of each layer.
+// 6. Divide the sums by the number of micro-batches.
 #include "weft/pipeline/recorded/modules.h"
 
 #include <algorithm>
@@ -26,13 +29,14 @@ using graph::OpKind;
 using trace::EventKind;
 using trace::kNone;
 
-/// Modules that only call other modules, one after the other: these are the layers, not the
-/// container.
+/// Containers and wrappers: modules that only call other modules. A container is not a layer, but
+/// the modules inside it are.
 constexpr std::array<std::string_view, 5> kOpened = {"Sequential_", "DistributedDataParallel_",
                                                      "FullyShardedDataParallel_", "DataParallel_",
                                                      "OptimizedModule_"};
 
-/// Of a list of shapes, as "[[32, 64, 56, 56], [64]]": the elements of the first array, and of all.
+/// How many elements a list of shapes has, for example "[[32, 64, 56, 56], [64]]": in the first
+/// array, and in all arrays together.
 struct Elements {
   std::int64_t first = 0, all = 0;
 };
@@ -151,8 +155,9 @@ class Modules {
            });
   }
 
-  /// Every micro-batch calls the layers in the same order, so the first layer's name starts a new
-  /// micro-batch and the position after that identifies the layer.
+  /// Every micro-batch calls the layers in the same order, so a call with the name of the first
+  /// layer starts a new micro-batch. The position of a call within its micro-batch identifies the
+  /// layer.
   void number_layers() {
     const NameId first = events_.name[calls_.front()];
     std::size_t place = 0;
@@ -202,7 +207,7 @@ class Modules {
   };
 
   /// The layer and direction of host work on any thread. `last` is the result for the work before
-  /// it, for work on autograd's thread without a sequence number.
+  /// this work. It is used for work on autograd's thread that has no sequence number.
   Place place_of_work(std::uint32_t event, const Place& last) const {
     for (std::uint32_t above = event; above != kNone; above = launches_.parent[above]) {
       if (events_.kind[above] != EventKind::kHostOp || events_.detail[above] == kNone) continue;
@@ -212,7 +217,8 @@ class Modules {
         return {found->second, true};
       }
     }
-    // Another thread without a number: autograd's work goes on with the layer before.
+    // Work on another thread without a sequence number is autograd's. It belongs to the same layer
+    // as the work before it.
     if (events_.lane[event] != events_.lane[calls_.front()]) return {last.layer, true};
     return {place_of(event), false};
   }
@@ -239,7 +245,7 @@ class Modules {
       const std::uint32_t cause = on_host ? event : launches_.launcher[event];
       if (cause == kNone) continue;
       const Place place = place_of_work(cause, last);
-      // Work of the main thread after a backward and outside of modules is the optimizer's.
+      // Work of the main thread after a backward and outside of modules belongs to the optimizer.
       if (!place.backward && last.backward && !in_module(cause)) continue;
       Sums& sums = sums_[place.layer];
       const Nanos time = graph_.ops.duration[op];
@@ -270,7 +276,7 @@ class Modules {
     }
   }
 
-  /// The output of a layer is taken to be the first input of the first op of the next layer.
+  /// We assume that the first input of the first op of a layer is the output of the layer before.
   void add_activations() {
     std::vector<bool> known(layers_.size());
     for (std::uint32_t i = 0; i < events_.size(); ++i) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps: take the recording apart into pieces (recording.h), divide the layers into the stages
-// of the schedule, make the order of ops (families.h), turn it into what torch would do
-// (program.h), build the graph of that (assemble.h), and let the predictor replay it.
+// Predicts in these steps:
+// 1. Take the recording apart into pieces (recording.h).
+// 2. Divide the layers into the stages of the schedule.
+// 3. Make the order of ops (families.h).
+// 4. Make the program that torch would run for this order (program.h).
+// 5. Build the graph of this program (assemble.h).
+// 6. Let the predictor replay the graph.
 #include "weft/pipeline/recorded/predict.h"
 
 #include <algorithm>
@@ -26,7 +30,7 @@ Pipeline outline(const std::vector<StageLayers>& stages, Micro micro_batches) {
   return pipeline;
 }
 
-/// Which known schedule the recorded orders are; "" if none.
+/// The name of the known schedule that has the recorded orders; "" if there is none.
 std::string recorded_family(const Recording& recording, const std::vector<StageLayers>& stages) {
   const Pipeline pipeline = outline(stages, recording.micro_batches);
   for (const char* name : {"1f1b", "gpipe"}) {

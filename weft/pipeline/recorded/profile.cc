@@ -89,8 +89,8 @@ Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnosti
     }
     return std::move(found.layers);
   };
-  // Not a pipeline is no error here: then any rank shows the whole model, and the first one is
-  // used.
+  // A recording that shows no pipeline is no error here. Then every rank shows the whole model, and
+  // the first rank is used.
   const Result<Recording> pipeline = take_apart(job, predictor, {});
   if (pipeline) {
     for (const StageRecord& stage : pipeline->stages) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows torch.distributed.pipelining 2.11: ScheduleGPipe and Schedule1F1B have code of their own,
-// which single_stage() mirrors; classes with several stages per rank run a list of ops that
-// several_stages() makes in the same way (_add_send_recv in schedules.py).
+// Makes the programs that torch.distributed.pipelining 2.11 runs. torch's classes ScheduleGPipe and
+// Schedule1F1B have separate code, and single_stage() does the same as this code. torch's classes
+// with several stages per rank first make a list of ops (_add_send_recv in schedules.py) and then
+// run it. several_stages() makes the same list.
 #include "weft/pipeline/recorded/program.h"
 
 #include <algorithm>
@@ -58,10 +59,10 @@ class Writer {
   std::size_t posts_ = 0;
 };
 
-/// The program of a device with one stage. 1F1B (`fused`): between a forward and a backward, the
-/// message out and the message in are posted as one batch; other messages are posted alone, and a
-/// send is waited for one op later. GPipe: every message is posted alone, and sends are waited for
-/// when the kind of op changes.
+/// The program of a device with one stage. With 1F1B (`fused`), the outgoing and the incoming
+/// message between a forward and a backward are posted as one batch. Other messages are posted
+/// alone, and the device waits for a send one op later. With GPipe, every message is posted alone,
+/// and the device waits for all sends when the kind of op changes.
 std::vector<Instruction> single_stage(const Pipeline& pipeline, const std::vector<Op>& order,
                                       bool fused) {
   std::vector<Instruction> program;
@@ -71,7 +72,7 @@ std::vector<Instruction> single_stage(const Pipeline& pipeline, const std::vecto
     for (const auto& send : sends) writer.wait(send);
     sends.clear();
   };
-  std::vector<End> out;  // of the op before, not posted yet
+  std::vector<End> out;  // the message of the op before, not posted yet
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::vector<End> batch;
     const bool turns = i > 0 && order[i].kind != order[i - 1].kind;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host ops of a rank and step are divided into stretches at the posts of messages. Stretches on the
-// thread that posts messages are forwards, those on another thread (autograd's) are backwards, and
-// those after the last backward are the rest of the step. The number of a forward among the
-// forwards is its micro-batch. Passes are then cut into layers by the kernels that repeat.
+// thread that posts messages are forwards. Stretches on another thread (autograd's) are backwards.
+// Stretches after the last backward are the rest of the step. Forward number i of a step runs
+// micro-batch i. Passes are then cut into layers by the kernels that repeat.
 #include "weft/pipeline/recorded/recording.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class TakeApart {
       if (static_cast<Micro>(passes.forwards.size()) == recording.micro_batches) continue;
       return no_pipeline(
           "rank " + std::to_string(key.first) + " runs " + std::to_string(passes.forwards.size()) +
-          " forwards in a step, but other ranks " + std::to_string(recording.micro_batches));
+          " forwards in a step, but other ranks run " + std::to_string(recording.micro_batches));
     }
     cut_layers(recording);
     measure_posts(posted_, recording.stages);
@@ -185,7 +185,7 @@ class TakeApart {
   }
 
   /// Divides the host ops of a rank and step into stretches. The thread that posts messages runs
-  /// the forwards; autograd runs backwards on a thread of its own.
+  /// the forwards; autograd runs backwards on a separate thread.
   Result<std::vector<Stretch>> stretches(const std::vector<OpId>& ops) const {
     graph::LaneId main = graph::kNoId;
     for (const OpId op : ops) {
@@ -218,7 +218,7 @@ class TakeApart {
     std::size_t last = list.size();
     while (last > 0 && list[last - 1].kind != Stretch::Kind::kBackward) --last;
     if (last == 0) {
-      return no_pipeline("no backward runs on a thread of its own, as autograd's does on a GPU");
+      return no_pipeline("no backward runs on a separate thread, as autograd's does on a GPU");
     }
     for (std::size_t i = last; i < list.size(); ++i) {
       if (list[i].kind == Stretch::Kind::kForward) list[i].kind = Stretch::Kind::kRest;
@@ -271,7 +271,7 @@ class TakeApart {
     return stage;
   }
 
-  /// A post at the start of a step shows how long the host takes before it; measure_posts()
+  /// A post at the start of a step shows how long the host works before this post. measure_posts()
   /// evaluates the other posts.
   void note_post(std::int32_t rank, StageStep& step, const std::vector<Stretch>& list,
                  std::size_t i) {
@@ -291,7 +291,8 @@ class TakeApart {
     std::vector<std::vector<NameId>> forwards, backwards;
     for (const StageRecord& stage : recording.stages) {
       const Passes& passes = passes_.at({stage.rank, steps_.front()});
-      // The last micro-batch, since the first one may contain work that only a step's start has.
+      // The last micro-batch, since the first one may contain work that happens only at the start
+      // of a step.
       forwards.push_back(kernel_names(maker_, passes.forwards.back()));
       backwards.insert(backwards.begin(), kernel_names(maker_, passes.backwards.back()));
     }
@@ -340,8 +341,8 @@ class TakeApart {
     stage.host.enter_backward = entry(maker_, backwards, backward);
   }
 
-  /// The share of the recorded host time from the end of the last op before a post to the end of
-  /// the post that lies after the first communication call.
+  /// Consider the recorded host time from the end of the last op before a post to the end of the
+  /// post. Returns which fraction of it comes after the start of the first communication call.
   double share_in_calls(std::int32_t rank, OpId before, OpId post) const {
     const trace::RankTrace& trace = *traces_.at(rank);
     const std::uint32_t launch = graph_.ops.event[post];
@@ -353,8 +354,8 @@ class TakeApart {
     return to > from ? static_cast<double>(to - first) / static_cast<double>(to - from) : 1;
   }
 
-  /// Measures how soon messages start after the compute that they waited for, and compute after
-  /// messages.
+  /// Measures how soon a message starts after the compute that it waited for, and how soon compute
+  /// starts after the message that it waited for.
   void measure_handovers(Recording& recording) const {
     std::vector<Nanos> to_message, to_compute;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -381,7 +382,7 @@ class TakeApart {
   std::map<std::int32_t, const trace::RankTrace*> traces_;
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<Nanos>> communicating_;
   std::vector<PostSample> posted_;
-  std::map<OpId, OpId> posts_;  ///< host op that posts a batch to one of its arrivals
+  std::map<OpId, OpId> posts_;  ///< from the host op that posts a batch to an arrival of the batch
   std::map<RankStep, std::vector<OpId>> host_ops_;
   std::map<RankStep, Passes> passes_;
 };

@@ -11,7 +11,7 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// For op timelines: stages with the mean times of their workers, under 1F1B.
+/// Used for op timelines. The stages get the mean times of their workers, and the schedule is 1F1B.
 Result<RecordedSchedule> of_timeline(const predict::Job& job) {
   WEFT_ASSIGN(const TimedJob timed, timed_job(job));
   RecordedSchedule slowest;
@@ -28,7 +28,8 @@ Result<RecordedSchedule> of_timeline(const predict::Job& job) {
   return slowest;
 }
 
-/// For profiler recordings: a pass takes the longer of its median device time and its launch time.
+/// Used for profiler recordings. A pass takes its median device time or its median launch time,
+/// whichever is longer.
 Result<RecordedSchedule> of_profiles(const predict::Job& job) {
   WEFT_TRY(MessageModel::measure(job, {}));  // fails early if there are no messages
   WEFT_ASSIGN(const ScheduleAnswer answer, predict_schedule(job, {}));
@@ -58,7 +59,8 @@ Result<RecordedSchedule> of_profiles(const predict::Job& job) {
 
 Result<RecordedSchedule> recorded_schedule(const predict::Job& job) {
   WEFT_ASSIGN(RecordedSchedule recorded, job.from_phases ? of_timeline(job) : of_profiles(job));
-  // Count memory in micro-batches, and let each device hold as many as it did.
+  // Count memory in micro-batches. The limit of each device is the number of micro-batches that it
+  // held.
   for (Stage& stage : recorded.pipeline.stages) {
     stage.forward_memory = 1;
     stage.input_memory = -1;

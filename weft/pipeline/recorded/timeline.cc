@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader collects the mean times of all workers. Model splits the time of a stage into a fixed part
-// and equal layers, and gives each worker a slowness factor; with it, any division of the work can
-// be simulated. replan() then improves the recorded division: micro-batches greedily, layers by
-// local search, or both at once.
+// and equal layers, and gives each worker a slowness factor. So it can simulate any division of the
+// work. replan() then improves the recorded division: micro-batches greedily, layers by local
+// search, or both at once.
 #include "weft/pipeline/recorded/timeline.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using graph::OpKind;
 constexpr std::int32_t kLayersOfAStage = 8;
 constexpr DiagnosticKind kLayersAssumed{
     "replan-layers-assumed", Severity::kWarning,
-    "the timeline does not show layers; every stage is taken to have eight",
+    "the timeline does not show layers; every stage is assumed to have eight layers",
     "give the number of layers of the model with --layers N"};
 /// A worker or stage is reported as slow only from this factor on.
 constexpr double kNoticeable = 1.03;
@@ -174,7 +174,7 @@ Pipeline pipeline_of(const std::vector<WorkerTimes>& workers, std::vector<Bounda
   return pipeline;
 }
 
-/// The simulated time of one replica with its share of the micro-batches.
+/// The simulated time of one replica with this number of micro-batches.
 Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std::size_t replica,
                            const std::vector<WorkerTimes>& workers, Micro micro_batches) {
   const Pipeline pipeline = pipeline_of(workers, job.boundaries[replica], micro_batches);
@@ -292,10 +292,10 @@ Result<Division> move_micro_batches(const Model& model, Division division) {
   return division;
 }
 
-/// Local search: each round moves one layer from one stage to another, by the pair of stages that
-/// shortens the step most. Any pair counts, since only the numbers of layers matter: stages in
-/// between pass layers on. `complete` adjusts every trial division, for example by dividing the
-/// micro-batches again.
+/// Local search: each round moves one layer from one stage to another. It chooses the pair of
+/// stages that shortens the step most. The two stages need not be neighbours, because only the
+/// number of layers of each stage matters. `complete` adjusts every trial division, for example by
+/// dividing the micro-batches again.
 template <class Complete>
 Result<Division> move_layers(const Model& model, Division division, Complete complete) {
   WEFT_ASSIGN(division, complete(std::move(division)));
@@ -338,7 +338,7 @@ void find_slow(const TimedJob& job, const Model& model, Replan& result) {
       result.slow_stage = static_cast<std::int32_t>(s);
     }
   }
-  // Against the median, so that one heavy stage does not hide itself in the mean.
+  // Compare with the median, because a heavy stage would also raise the mean.
   const auto heaviest = std::max_element(work.begin(), work.end());
   const double heaviness = static_cast<double>(*heaviest) / static_cast<double>(median(work));
   if (heaviness < kNoticeable) return;

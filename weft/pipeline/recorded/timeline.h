@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns op timelines of production jobs (which worker computed which micro-batch when) into
-// pipelines that can be simulated, and finds better divisions of work: around a slow worker, for
-// example.
+// pipelines that can be simulated, and finds better divisions of the work, for example with less
+// work for a slow worker.
 #pragma once
 
 #include <cstdint>

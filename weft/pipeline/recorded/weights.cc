@@ -63,7 +63,7 @@ bool WeightWork::is_inside(std::uint32_t event, std::string_view node) const {
   return false;
 }
 
-/// The first shape of an op: 1024 and 4096 of "[[1024, 4096], [4096, 64]]". Empty if shapes were
+/// The first shape of an op: 1024 and 4096 for "[[1024, 4096], [4096, 64]]". Empty if shapes were
 /// not recorded.
 std::vector<std::int64_t> WeightWork::first_dims(std::uint32_t event) const {
   const std::uint32_t detail = trace_.events.detail[event];
@@ -128,7 +128,8 @@ double WeightWork::share_of_host(std::uint32_t event) const {
   return all > 0 ? std::min(1.0, weights / all) : 0;
 }
 
-/// PyTorch's own autograd nodes end in a number (AddmmBackward0); those of user functions do not.
+/// PyTorch's own autograd nodes end in a number (AddmmBackward0); the nodes of user functions do
+/// not.
 bool WeightWork::is_one_piece(std::uint32_t event) const {
   const bool on_host = is_host(trace_.events.kind[event]);
   for (std::uint32_t above = on_host ? event : launches_.launcher[event]; above != kNone;

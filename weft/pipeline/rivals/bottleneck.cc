@@ -51,7 +51,8 @@ class Table {
   std::size_t at(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     return (static_cast<std::size_t>(stages) * chain_.size() + layer) * graph_.size() + group;
   }
-  /// Indexed by group, then layer: the search for the best end of a stage scans one row.
+  /// An index that counts by group, then layer, because the search for the best end of a stage
+  /// scans all layers of one group.
   std::size_t behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     return row(stages, group) * chain_.size() + layer;
   }
@@ -140,8 +141,10 @@ class Table {
   const GroupGraph& graph_;
   std::int32_t most_;
   std::vector<Nanos> best_;  ///< by stages left, layer, and group of the next stage
-  std::vector<Nanos> next_;  ///< by stages left, layer, and group of the stage before, with channel
-  BlockMinima least_;        ///< block minima of next_
+  /// Indexed by stages left, layer, and group of the stage before the layer. The values include the
+  /// channel from that group.
+  std::vector<Nanos> next_;
+  BlockMinima least_;  ///< block minima of next_
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 /// A stage, or a channel between two stages. Times in nanoseconds.
 struct Block {
-  double half = 0;    ///< the forward, and also the backward: half of both together
+  double half = 0;    ///< (forward + backward) / 2, which counts as the time of each
   double reduce = 0;  ///< all-reduce
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two heuristics: top-down recursive bisection by minimum cuts, and bottom-up concatenation along
-// the fastest links. All bandwidths count as the sum of both directions.
+// the fastest links. The bandwidth of a pair is the sum over its two directions.
 #include "weft/pipeline/rivals/device_orders.h"
 
 #include <algorithm>
@@ -17,8 +17,9 @@ double between(const Cluster& cluster, std::int32_t a, std::int32_t b) {
 }
 
 /// The side of a global minimum cut that does not contain the first device. The Stoer-Wagner
-/// algorithm: each phase orders the vertices by how strongly they are connected to those ordered
-/// before. The last vertex then gives a candidate cut and is merged with the one before it.
+/// algorithm: each phase orders the vertices by how strongly they are connected to the vertices
+/// ordered before them. The last vertex then gives a candidate cut and is merged with the one
+/// before it.
 std::vector<std::int32_t> least_cut(const Cluster& cluster, const std::vector<std::int32_t>& all) {
   const std::size_t count = all.size();
   std::vector<std::vector<double>> weight(count, std::vector<double>(count, 0));

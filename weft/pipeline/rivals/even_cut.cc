@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // even_cut() works in two steps. A bisection with a greedy test finds the least time of the slowest
 // stage. A dynamic program over the ends of stages then minimizes the sum of squares among the cuts
-// that reach it.
+// that reach this time.
 #include "weft/pipeline/rivals/even_cut.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's dynamic program over ideals, the sets of layers before a cut (model/ideals.h). One
-// level of machines alone is solved by pipedream_flat.h, which scales to far more ideals. With
-// several levels, Level computes for each pair of ideals the best time of the layers between them
-// on all machines of the level. That table replaces the compute times on the next level. Only the
-// last level needs a single row of its table.
+// PipeDream's dynamic program over ideals, the sets of layers before a cut (model/ideals.h). If
+// there is only one level of machines, pipedream_flat.h solves it, because it can handle far more
+// ideals. With several levels, Level computes for each pair of ideals the best time of the layers
+// between them on all machines of the level. That table replaces the compute times on the next
+// level. The last level needs only one row of its table.
 //
 // The stages are recovered from the outermost level inwards: each piece of a level is split again
 // by the level below.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// possible() goes through the ideals from small to large. For each one it first takes the maximum
-// of the keys of its direct predecessors, then decides with how many machines the ideal is
-// reachable, and finally adds the ideal's own keys. If the whole graph is reachable, found() walks
-// back from it: it picks a last stage that fits, finds the ideal that provided the key, and
-// continues there.
+// possible() goes through the ideals from small to large. The key of an ideal is C + a P, see the
+// header. For each ideal, possible() first takes the maximum of the keys of its direct
+// predecessors, then decides with how many machines the ideal is reachable, and finally adds the
+// ideal's own keys. If the whole graph is reachable, found() walks back from it: it picks a last
+// stage that fits, finds the ideal that provided the key, and continues there.
 #include "weft/pipeline/rivals/pipedream_flat.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-/// Nanoseconds at which the bisection stops; answers are rounded to whole nanoseconds.
+/// The bisection stops when its interval is this many nanoseconds wide. Answers are rounded to
+/// whole nanoseconds.
 constexpr double kFine = 1e-4;
 
 class FlatSearch {
@@ -53,7 +54,7 @@ class FlatSearch {
     return reached_[set * static_cast<std::size_t>(machines_) + machines - 1] != 0;
   }
 
-  /// All-reduce time of a stage times its replicas.
+  /// The all-reduce time of a stage, multiplied by its number of replicas.
   double sync(Bytes parameters, std::int32_t replicas) const {
     return 4.0 * (replicas - 1) * static_cast<double>(parameters) * per_byte_ / replicas;
   }
@@ -94,7 +95,7 @@ class FlatSearch {
   /// Decides with how many machines an ideal is reachable. On entry keys(set) has the maximum over
   /// the ideals inside the set; on return it includes the set itself.
   void reach(std::size_t set) {
-    // Shifted by one, so that it can be indexed by the number of machines.
+    // The pointer is shifted by one, so that reached[m] is the entry for m machines.
     char* const reached = reached_.data() + set * static_cast<std::size_t>(machines_) - 1;
     for (std::int32_t m = 1; m <= machines_; ++m) reached[m] = first_stage(set, m) <= limit_;
     for (std::int32_t r = 1; r < machines_; ++r) {

@@ -89,7 +89,7 @@ Result<Evaluated> spp(const Task& task) {
 }
 
 /// PipeDream's plan. Its optimizer has one bandwidth per level, so every link counts as slow as the
-/// slowest one.
+/// slowest link.
 Result<std::vector<PlannedStage>> pipedream_stages(const Task& task) {
   const LayerChain& chain = task.chain;
   Profile profile;

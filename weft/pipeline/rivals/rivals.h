@@ -23,7 +23,7 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
 /// Planners:
 /// * "spp": the planner SPP (Luo et al., INFOCOM 2022). It uses SPP's recursive device order. For
 ///   each number of stages, it makes the plan whose slowest stage or channel takes the least time.
-///   The result is the plan of these that has the shortest step under PE, SPP's order of
+///   Of these plans, the result is the plan with the shortest step under PE, SPP's order of
 ///   micro-batches.
 /// * "pipedream": PipeDream's optimizer, which assumes equal devices. Every link counts as slow as
 ///   the slowest link of the cluster. The order is 1F1B.
@@ -31,12 +31,12 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
 ///   is 1F1B.
 ///
 /// Schedules, on even stages with the devices in their given order. even_cut.h has two ways to cut;
-/// each schedule gets the one that gives it the shorter step:
+/// each schedule gets the cut that gives it the shorter step:
 /// * "gpipe", "1f1b", "zb-h1", "zb-auto": one stage per device.
 /// * "interleaved": two stages per device, round robin.
 /// * "zb-v", "dualpipe-v": two stages per device in a V.
 std::vector<std::string> rivals();
-/// The plan of one rival. Infeasible if the rival finds no plan, or one that the cluster cannot
+/// The plan of one rival. Infeasible if the rival finds no plan, or a plan that the cluster cannot
 /// run.
 Result<Evaluated> rival_plan(const Task& task, const std::string& name);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bounds are those of machine scheduling with heads and tails. The head of an op is the least
-// time before it can start, its tail the least time from its end to the end of the step, if no
-// other machine ever made it wait. Both follow from one pass over the dependencies in each
-// direction. For each machine, Jackson's preemptive schedule of its ops with their heads and tails
-// is then a lower bound for the step.
+// time before it can start. Its tail is the least time from its end to the end of the step. Heads
+// and tails assume that no other machine makes an op wait. One pass over the dependencies in each
+// direction computes them. For each machine, take Jackson's preemptive schedule of its ops with
+// their heads and tails. The length of this schedule is a lower bound for the step.
 #include "weft/pipeline/schedule/bounds.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<Arc> sorted_arcs(const Chains& chains) {
     }
   }
   const auto stages = static_cast<std::int64_t>(chains.chains.size());
-  // A number for each chain by which the order of dependencies is a sort.
+  // Chains that are sorted by this number are in the order of their dependencies.
   const auto place = [&](ChainId id) {
     const Chain& chain = chains.chains[id];
     const std::int64_t late = chain.is_transfer ? 1 : 0;
@@ -44,8 +44,9 @@ std::vector<Arc> sorted_arcs(const Chains& chains) {
   return arcs;
 }
 
-/// Computes heads along the sorted arcs and tails against them. Within a chain, ops run one after
-/// the other, so each head is at least the head before it plus one duration; `spread` applies that.
+/// Computes heads in the order of the sorted arcs, and tails in the opposite order. Within a chain,
+/// ops run one after the other, so each head is at least the head before it plus one duration;
+/// `spread` applies that.
 Ends ends_of(const Chains& chains) {
   const auto length = static_cast<std::size_t>(chains.length);
   Ends ends;
@@ -90,8 +91,8 @@ Ends ends_of(const Chains& chains) {
 }
 
 /// Jackson's preemptive schedule of one machine: always run the available op with the longest tail,
-/// and interrupt it if one with a longer tail becomes available. No order of the ops, which may not
-/// interrupt them, ends earlier. O(n log n).
+/// and interrupt it if an op with a longer tail becomes available. A real order must not interrupt
+/// ops, so it cannot end earlier. Takes time O(n log n).
 Nanos machine_bound(const Chains& chains, const Machine& machine, const Ends& ends) {
   struct Item {
     Nanos head, tail, left;
@@ -149,22 +150,22 @@ Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
 Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos first_gradient,
                          Nanos forward_tail) {
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return 0;
-  // Only if gradients free memory: otherwise the argument does not hold.
+  // The argument holds only if gradients free memory.
   if (stage.input_memory > 0 || stage.weight_memory > 0) return 0;
   if (stage.input_memory + stage.weight_memory == 0) return 0;
   const Bytes limit = pipeline.memory_limits[stage.device];
   const auto fit =
       static_cast<Micro>(std::min<Bytes>(pipeline.micro_batches, limit / stage.forward_memory));
   if (fit >= pipeline.micro_batches) return 0;
-  // The last one waits longest.
+  // The last forward waits longest.
   const Micro last = pipeline.micro_batches - 1;
   const Bytes need = (last + 1) * stage.forward_memory - limit;
   return first_gradient + time_to_free(stage, pipeline.split_backward, need) +
          (last - fit + 1) * stage.forward + forward_tail;
 }
 
-/// The least time from the start of the first forward of a stage to the start of its last one. If K
-/// micro-batches fit, forward k + K must wait until micro-batch k has come back and freed its
+/// The least time from the start of the first forward of a stage to the start of its last forward.
+/// If K micro-batches fit, forward k + K must wait until micro-batch k has come back and freed its
 /// memory, which takes `round` from the start of its forward.
 Nanos last_forward(const Pipeline& pipeline, const Stage& stage, Nanos round) {
   const Nanos all = (pipeline.micro_batches - 1) * stage.forward;

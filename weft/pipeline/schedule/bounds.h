@@ -10,8 +10,8 @@ namespace weft::pipeline {
 
 struct Bounds {
   Nanos path = 0;  ///< one micro-batch through all stages, forward and back
-  /// From the busiest device: the time that its ops take together with the least time before and
-  /// after each of them.
+  /// From the busiest device: a lower bound of the time for all of its ops, given the least time
+  /// before the start and after the end of each op.
   Nanos work = 0;
   Nanos link = 0;    ///< the same for the busiest link
   Nanos memory = 0;  ///< from forwards that must wait until gradients have freed memory
@@ -25,8 +25,8 @@ Bounds lower_bounds(const Pipeline& pipeline);
 
 /// A weaker bound from sums alone, in time linear in the stages; enough for a planner to discard
 /// most pipelines. It is the maximum of three bounds:
-/// - per device: the shortest path to the device, the work of the device, and the shortest path
-///   from it;
+/// - per device: the sum of the shortest time to reach the device, all work of the device, and the
+///   shortest time from it to the end of the step;
 /// - if every device has one stage: the sums of lookahead.h;
 /// - per stage: if only K micro-batches fit into its memory at once, they pass the later stages
 ///   forward and back in rounds of K. The bound is the time of all rounds.

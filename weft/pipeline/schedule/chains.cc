@@ -28,8 +28,8 @@ struct Maker {
     return chain;
   }
 
-  /// Makes `to` wait for `from`. A transfer that occupies links becomes a chain of its own on these
-  /// links; one that does not is a delay.
+  /// Makes `to` wait for `from`. A transfer that occupies links becomes a separate chain on these
+  /// links. A transfer that occupies none becomes a delay.
   void connect(ChainId from, ChainId to, const Transfer& transfer) {
     if (transfer.links.empty() || transfer.time == 0) {
       out.arcs.push_back({from, to, transfer.time + transfer.latency});

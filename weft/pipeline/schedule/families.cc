@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each pattern is written device by device: for every device, its warm-up, its steady state and its
-// drain, as in the papers (GPipe, PipeDream-Flush for 1F1B, Megatron-LM for the interleaved one,
-// Zero Bubble for ZB-H1 and ZB-V, DeepSeek's DualPipe for DualPipeV) and in
+// drain, as in the papers (GPipe, PipeDream-Flush for 1F1B, Megatron-LM for interleaved 1F1B, Zero
+// Bubble for ZB-H1 and ZB-V, DeepSeek's DualPipe for DualPipeV) and in
 // torch.distributed.pipelining.
 #include "weft/pipeline/schedule/families.h"
 
@@ -43,7 +43,8 @@ struct Turn {
   Micro next[4] = {0, 0, 0, 0};
 
   Micro done(Kind kind) const { return next[static_cast<int>(kind)]; }
-  /// Does nothing once all ops of the kind have run. The patterns rely on that at both ends.
+  /// Does nothing once all ops of the kind have run. The patterns rely on this in a warm-up that is
+  /// longer than the step, and in the drain.
   void run(Kind kind, Micro times = 1) {
     for (; times > 0 && done(kind) < micros; --times) {
       order->push_back({stage, kind, next[static_cast<int>(kind)]++});
@@ -57,7 +58,7 @@ struct Turn {
     if (done(Kind::kWeight) < done(Kind::kInput)) run(Kind::kWeight);
   }
   /// The two halves of a backward, one after the other. They are not one whole backward: a stage
-  /// that has delayed some weights runs those of an earlier micro-batch here.
+  /// that has delayed gradients of weights runs the delayed ones of an earlier micro-batch here.
   void halves() {
     input();
     weight();
@@ -109,7 +110,7 @@ Result<Schedule> interleaved_1f1b(const Pipeline& pipeline) {
   }
   const StageId chunks = stages / devices;
   const Micro micros = pipeline.micro_batches;
-  // torch's number of rounds: about one micro-batch per device in each.
+  // The same number of rounds as in torch. A round has about one micro-batch per device.
   const Micro rounds = std::max(1, micros / devices);
   const Micro group = (micros + rounds - 1) / rounds;
   Schedule schedule;

@@ -75,7 +75,7 @@ class Fields {
     return *found;
   }
 
-  /// A list of `count` numbers, or one number for all, each multiplied by ten to `decimals`.
+  /// A list of `count` numbers, or one number for all. Each number is multiplied by 10^decimals.
   Result<std::vector<std::int64_t>> numbers(std::string_view name, std::size_t count,
                                             int decimals) const {
     const JsonValue* value = object_.find(name);
@@ -137,9 +137,10 @@ class Fields {
   int time_decimals_ = 0, size_decimals_ = 0;
 };
 
-/// Memory limits come in two forms, and may be absent. Either mem_f, mem_b, mem_w and max_mem; or
-/// cap_F, the number of forwards that fit, where the gradients of input and of weights each free
-/// one half of what a forward takes.
+/// Reads memory limits. They may be absent, or have one of two forms. The first form has the fields
+/// mem_f, mem_b, mem_w and max_mem. The second form has the field cap_F, the number of forwards
+/// that fit. The gradient of the input and the gradients of the weights then each free half of the
+/// memory that a forward takes.
 Status read_memory(const Fields& fields, Pipeline& pipeline) {
   const std::size_t stages = pipeline.stages.size();
   if (fields.has("max_mem")) {
@@ -197,7 +198,7 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
     for (std::size_t s = 0; s < stages; ++s) pipeline.stages[s].all_reduce = times[s];
   }
   WEFT_TRY(read_memory(fields, pipeline));
-  // A pipeline without a schedule must not keep the other ones of the file from being read.
+  // If a pipeline has no possible schedule, the other pipelines of the file must still be readable.
   const Status checked = check(pipeline);
   if (!checked && checked.error().code != ErrorCode::kInfeasible) {
     return tl::unexpected(checked.error());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A discrete-event simulation over devices. A tournament tree holds the time at which each device
-// must look for an op again: when it becomes free, or when the next data arrives. The device that
-// is due first starts the op that the rule prefers; starting an op sends its result, which may wake
-// the receiver earlier. Links are first come, first served here, so the times are estimates; only
-// simulate() gives exact ones.
+// Builds a schedule by a discrete-event simulation of the devices. A tournament tree holds the time
+// at which each device must look for an op again: when it becomes free, or when the next data
+// arrives. The device that is due first starts the op that the rule prefers; starting an op sends
+// its result, which may wake the receiver earlier. Links are first come, first served here, so the
+// times are estimates. Only simulate() gives exact times.
 #include "weft/pipeline/schedule/list_schedule.h"
 
 #include <algorithm>

@@ -43,7 +43,7 @@ class States {
  private:
   bool fill(std::vector<Micro>& out, std::size_t chain, Bytes held) {
     if (chain == count_.size()) {
-      if (level_ > 0) return true;  // it has run fewer ops than asked for
+      if (level_ > 0) return true;  // this state has run fewer ops than `around`
       if (machine_.memory_limit && held > *machine_.memory_limit) return true;
       out.insert(out.end(), count_.begin(), count_.end());
       return out.size() / count_.size() <= most_;
@@ -218,9 +218,9 @@ bool Sweep::forwards(const Orders& orders, const std::vector<StateId>& alive) {
 }
 
 /// Computes, for each state, the latest time at which its ops may have ended so that the remaining
-/// ops still meet their windows. An edge that fits between both times lies on some order within all
-/// windows, so the windows of its op are widened from empty to include it. Returns false if the
-/// first state is too late.
+/// ops still meet their windows. The new windows start empty. An edge that fits between the two
+/// times lies on some order within all windows, so the window of its op is widened to include it.
+/// Returns false if the first state is too late.
 bool Sweep::backwards(const Orders& orders, const std::vector<StateId>& alive) {
   for (auto at = alive.rbegin(); at != alive.rend(); ++at) {
     const StateId state = *at;

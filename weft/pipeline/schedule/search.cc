@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Propagation (settle) works off a list of dirty machines. A machine is narrowed by Sweep; arcs
-// then move the windows of ops before and after its own (pass_on), which makes other machines
-// dirty. The search (run) is depth-first with backtracking over copies of Node, which share
-// unchanged state lists. It drops its oldest decisions if the copies need too much memory; after
-// that it can still find schedules but can no longer prove that there is none.
+// A machine is dirty if the windows of its ops have changed since it was last narrowed. settle()
+// propagates until no machine is dirty. Sweep narrows the windows of a dirty machine. Then
+// pass_on() follows the arcs to the ops before and after the ops of this machine and narrows their
+// windows too, which makes other machines dirty. The search (run) is depth-first with backtracking
+// over copies of Node, which share unchanged state lists. It drops its oldest decisions if the
+// copies need too much memory; after that it can still find schedules but can no longer prove that
+// there is none.
 #include "weft/pipeline/schedule/search.h"
 
 #include <algorithm>
@@ -13,11 +15,12 @@
 namespace weft::pipeline {
 namespace {
 
-/// Every decision keeps a copy of the node before it. Limit for all copies together.
+/// Every decision keeps a copy of the node before it. This is the limit for the memory of all
+/// copies.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
-/// Ties between choices: gradients that other devices wait for go first, then forwards, then
-/// weights.
+/// Decides ties between choices: gradients that other devices wait for go first, then forwards,
+/// then gradients of weights.
 int rank(const Chain& chain) {
   if (chain.kind == Kind::kWeight) return 2;
   return chain.kind == Kind::kForward ? 1 : 0;
@@ -173,7 +176,8 @@ void Search::mark(ChainId chain) {
   for (const std::size_t machine : machines_[chain]) dirty_[machine] = true;
 }
 
-/// Carries the windows of the machine's ops to the ops that wait for them and that they wait for.
+/// Narrows the windows of all ops that wait for an op of this machine, and of all ops that an op of
+/// this machine waits for.
 void Search::pass_on(Node& node, std::size_t machine) {
   Windows& windows = node.windows;
   for (const ChainId chain : chains_.machines[machine].chains) {
@@ -255,8 +259,8 @@ void Search::advance(Node& node, std::size_t machine) const {
 /// Chooses the machine to decide on and sorts its choices. nullopt: all orders are fixed.
 std::optional<Search::Decision> Search::next_decision(const Node& node, const Effort& effort,
                                                       std::uint64_t& random) {
-  // Three rules: the machine whose next decision is earliest in time; the one with the most
-  // remaining states; or the last machine first.
+  // One of three rules chooses the machine. It is the machine whose next decision is earliest in
+  // time, or the machine with the most remaining states, or the machine with the largest number.
   const auto urgency = [&](std::size_t machine) {
     if (effort.seed % 3 == 0) return node.times[machine];
     if (effort.seed % 3 == 1) return -static_cast<Nanos>(node.alive[machine]->size());
@@ -356,15 +360,15 @@ Schedule Search::orders_of(const Node& node) const {
   return schedule;
 }
 
-/// How many decisions may keep a copy of their node, by the size of the largest node.
+/// How many decisions may keep a copy of their node. It follows from the size of the largest node.
 std::size_t Search::most_kept(const Node& root) const {
   std::size_t bytes = root.windows.release.size() * 2 * sizeof(Nanos);
   for (const Alive& alive : root.alive) bytes += alive->size() * sizeof(StateId);
   return std::max<std::size_t>(16, kMostBytes / bytes);
 }
 
-/// Propagates the deadline alone and keeps the result for later deadlines. nullopt: proof that no
-/// schedule meets it.
+/// Propagates the deadline without any decision, and keeps the result for later calls with the same
+/// or an earlier deadline. nullopt proves that no schedule meets the deadline.
 std::optional<Search::Node> Search::root(Nanos deadline) {
   Node node = start(deadline);
   std::fill(dirty_.begin(), dirty_.end(), true);

@@ -20,8 +20,8 @@ namespace weft::pipeline {
 struct Effort {
   std::int64_t decisions = 0;  ///< the search tries at most this many decisions
   std::int64_t dead_ends = 0;  ///< the search gives up after this many dead ends
-  /// seed % 3 selects the rule for which machine is decided next. From 3 on, the order in which the
-  /// search tries the choices is slightly random.
+  /// seed % 3 selects the rule for which machine is decided next. If the seed is 3 or more, the
+  /// order in which the search tries the choices is slightly random.
   std::uint32_t seed = 0;
   /// Before each decision, propagate every choice and first take the one that leaves the widest
   /// windows in total. Costs about three times the work and meets far fewer dead ends.
@@ -114,7 +114,9 @@ class Search {
       0;  ///< edges of all orders, times two: building one costs as much as two visits
   std::function<bool()> stop_;  ///< may be empty
   std::int64_t last_visit_ = std::numeric_limits<std::int64_t>::max();
-  std::optional<Root> latest_, last_;  ///< the roots of the latest and of the most recent deadline
+  /// `latest_`: the root of the largest deadline so far. `last_`: the root of the last other
+  /// deadline.
+  std::optional<Root> latest_, last_;
 };
 
 }  // namespace weft::pipeline

@@ -57,14 +57,16 @@ void Simulator::load(const Pipeline& pipeline) {
     durations_.push_back({stage.forward, stage.input, stage.weight, stage.input + stage.weight});
     work_[stage.device] += pipeline.micro_batches * (stage.forward + stage.input + stage.weight);
     // The last op of a device completes the gradients of one of its stages, and the all-reduce of
-    // that stage follows. Which stage that is depends on the schedule, so take the shortest.
+    // that stage follows. Which stage that is depends on the schedule, so take the shortest
+    // all-reduce.
     tail_[stage.device] = std::min(tail_[stage.device], stage.all_reduce);
   }
   find_turns();
 }
 
 /// Sets Carried::at_once. Links that one transfer holds together form one set; if a single device
-/// sends everything on a set, its transfers become ready one after the other and need no queue.
+/// sends everything on a set of links, the transfers on the set become ready one after the other
+/// and need no queue.
 void Simulator::find_turns() {
   joined_.resize(pipeline_->links());
   std::iota(joined_.begin(), joined_.end(), std::size_t{0});
@@ -131,7 +133,7 @@ Simulator::End Simulator::run(const Schedule& schedule, Nanos limit, Timeline* o
   for (std::size_t d = 0; d < next_.size(); ++d) awake_.push_back(static_cast<DeviceId>(d));
   if (!advance_all(schedule)) return End::kTooLong;
   while (!waiting_.empty()) {
-    // All devices wait now, so nothing can become ready before the first transfer here.
+    // All devices wait now, so nothing can become ready before the first transfer of the heap.
     std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
     const Pending first = waiting_.back();
     waiting_.pop_back();
@@ -223,7 +225,7 @@ void Simulator::send(const Pending& pending) {
 void Simulator::reduce(const Pending& pending) {
   const Carried& carried = carried_[pending.carried];
   Nanos start = pending.ready;
-  // Only between all-reduces of one device; ops run in parallel with them.
+  // The all-reduces of one device wait for each other. Ops run in parallel with them.
   if (pipeline_->reduces_in_turn) start = std::max(start, reduce_free_[carried.sender]);
   for (const LinkId link : *carried.links) start = std::max(start, link_free_[link]);
   const Nanos end = start + carried.time;

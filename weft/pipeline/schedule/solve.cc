@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work: bounds in closed form, known schedules, a better bound by propagation
-// (raise_by_windows), then rounds of search (close_gap). A round tries the bound itself as a
-// deadline, then bisects between the bound and the best schedule. Each round allows twice as many
-// dead ends as the one before, so easy pipelines end early and effort on hard ones is spread over
-// many attempts.
+// solve() first computes bounds in closed form. Then it tries known schedules, raises the bound by
+// propagation (raise_by_windows), and searches in rounds (close_gap). A round tries the bound
+// itself as a deadline, then bisects between the bound and the best schedule. Each round allows
+// twice as many dead ends as the one before, so the search for an easy pipeline ends early, and the
+// effort for a hard pipeline is spread over many attempts.
 #include "weft/pipeline/schedule/solve.h"
 
 #include <algorithm>
@@ -154,9 +154,9 @@ void raise_by_windows(Search& search, Progress& progress) {
   progress.raise(low);
 }
 
-/// Tries the bound as a deadline, which is met more often than not, and then bisects between it and
-/// the best schedule. `is_proof`: the search covers all orders, so if it ends without a schedule,
-/// there is none and the bound can be raised.
+/// Tries the bound as a deadline, because more often than not a schedule meets it. Then bisects
+/// between the bound and the best schedule. `is_proof`: the search covers all orders, so if it ends
+/// without a schedule, there is none and the bound can be raised.
 void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t dead_ends,
                std::uint32_t seed) {
   Nanos low = progress.low();  // no deadline below this is worth trying
@@ -186,8 +186,8 @@ void search_all_orders(Search& search, Progress& progress) {
   }
 }
 
-/// Searches corridors around the best schedule. A corridor that leads to a better schedule is
-/// followed by a narrow one around that; otherwise the corridor gets wider.
+/// Searches corridors around the best schedule. If a corridor leads to a better schedule, the next
+/// corridor is a narrow one around this schedule. If not, the next corridor is wider.
 void search_near(const Chains& chains, Progress& progress, std::size_t most_states) {
   constexpr Micro kWidest = 3;
   std::uint32_t seed = 0;
@@ -234,8 +234,8 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   if (search) {
     progress.begin(*search);
     if (!progress.found()) {
-      // No known schedule fits into memory. Search without a real deadline: a later one would not
-      // make any further schedule possible.
+      // No known schedule fits into memory. Search with a deadline so late that an even later one
+      // would not allow more schedules.
       any = progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);

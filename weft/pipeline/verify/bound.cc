@@ -3,9 +3,9 @@
 // says which layers it has. First, dynamic programming over (layer, node), from the last layer to
 // the first, computes the least time that the rest of any plan can take. Then the search extends
 // partial plans stage by stage and drops those whose own time plus that least time already reaches
-// the claimed bound. A plan that gets through to the last layer has a bound of its own
-// (bound_of_path); if that is below the claim, the claim is not proved. All times are rounded down,
-// so that they are never above what the simulator would compute.
+// the claimed bound. If a complete plan is not dropped, bound_of_path() computes a tighter bound
+// for it. If this bound is below the claim too, the claim is not proved. All times are rounded
+// down, so that they are never above what the simulator would compute.
 #include "weft/pipeline/verify/bound.h"
 
 #include <algorithm>
@@ -119,8 +119,8 @@ class Search {
     return stage;
   }
 
-  /// Sets how many micro-batches fit into memory in each mode. Recomputation is left out (0) if all
-  /// fit without it, since it only takes longer then.
+  /// Sets how many micro-batches fit into memory in each mode. If all micro-batches fit without
+  /// recomputation, recomputation would only take longer, so `again.fit` is set to 0.
   void set_fits(std::int32_t first, std::int32_t last, const Node& node, StageMode& whole,
                 StageMode& again) const {
     whole.fit = plan_.micro_batches;
@@ -183,7 +183,8 @@ class Search {
   }
 
   /// Fills busy_ and step_: over all plans of the layers from `layer` on, the least time that they
-  /// are busy, and the least step. The two may come from different plans; both are bounds.
+  /// are busy, and the least step. The two times may come from different plans. Each of them is a
+  /// bound.
   void fill(std::int32_t left, std::int32_t layer) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       const Node& node = nodes_[n];
@@ -192,7 +193,7 @@ class Search {
       for (std::int32_t last = layer + 1; last <= layers_; ++last) {
         const Stage own = stage(layer, last, node);
         const std::int64_t count = plan_.micro_batches;
-        // Both get only worse with more layers.
+        // More layers only make the two times longer.
         if (own.too_large ||
             (count * own.whole.path >= least_busy && count * own.whole.work() >= least_step)) {
           break;
@@ -219,7 +220,8 @@ class Search {
     }
   }
 
-  /// Fills rest_busy_ and rest_step_: the same if a stage on node n ends before the layer.
+  /// Fills rest_busy_ and rest_step_: the same two times for the plans that may follow a stage on
+  /// node n that ends before the layer.
   void fill_rest(std::int32_t left, std::int32_t layer) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       Nanos least_busy = kNone, least_step = kNone;
@@ -237,15 +239,15 @@ class Search {
 
   /// Extends a partial plan by a stage that starts at `layer` on node n, and searches on. `left`:
   /// stages still to place if their number is fixed. `known`: a bound from the stages so far.
-  /// `slope`: with the busy time of the rest added, it is another one. `head`: when the first
-  /// micro-batch arrives.
+  /// `slope`: the sum of this value and the busy time of the rest is another bound. `head`: when
+  /// the first micro-batch arrives.
   void extend(std::int32_t left, std::int32_t layer, std::size_t n, Nanos known, Nanos slope,
               Nanos head) {
     if (check_.answer != BoundCheck::Answer::kHolds) return;
     const Nanos busy = busy_[at(left, layer, n)];
     if (busy == kNone) return;
     if (std::max({known, slope + busy, head + step_[at(left, layer, n)]}) >= claimed_) return;
-    // Rather no answer than a check that runs for hours.
+    // Give no answer rather than run for hours.
     if (++check_.visited > kMostVisited) {
       check_.answer = BoundCheck::Answer::kTooMany;
       return;
@@ -291,11 +293,11 @@ class Search {
     }
   }
 
-  /// One stage of the plan at hand.
+  /// One stage of the plan that the search is extending.
   struct Taken {
     std::int32_t first, last;
     std::size_t node;
-    const Edge* edge;  ///< to the next stage; nullptr: it is the last one
+    const Edge* edge;  ///< to the next stage; nullptr for the last stage
   };
 
   /// The bound of the complete plan in path_taken_. Times are rounded as the simulator rounds them.
@@ -405,7 +407,7 @@ Nanos least_work(const PlanData& plan) {
 }  // namespace
 
 BoundCheck check_bound(const PlanData& plan, Nanos claimed) {
-  // Cheap proofs first; the search only runs if they do not suffice.
+  // The cheap proofs come first. The search runs only if they are not enough.
   const Nanos work = least_work(plan);
   if (claimed <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};

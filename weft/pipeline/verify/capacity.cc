@@ -17,7 +17,7 @@ constexpr double kNoCapacity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-12;  ///< relative, for quotients of doubles
 constexpr std::size_t kMostLayers = 256;
 constexpr int kMostTries = 20'000;
-/// The grid of waits: kWaitsEach steps per micro-batch, kWaitsInAll at most.
+/// The grid of waits has kWaitsEach steps per micro-batch, but at most kWaitsInAll steps in total.
 constexpr std::int32_t kWaitsInAll = 1024, kWaitsEach = 32;
 
 /// Whether `missing` of the devices in `candidates` have links of at least `bandwidth` between all
@@ -160,7 +160,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
   const std::vector<double> speed = speed_of_groups(plan.speed);
   const std::size_t layers = plan.layers.size();
   const double micros = plan.micro_batches;
-  // The simulator rounds times, so prove it for a slightly longer step.
+  // The simulator rounds times, so prove that even a slightly longer step is impossible.
   const auto step =
       static_cast<double>(claimed + 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches);
   const std::int32_t waits = std::min(kWaitsInAll / kWaitsEach, plan.micro_batches) * kWaitsEach;
@@ -184,14 +184,15 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
                                            path, sums.work[last] - sums.work[first],
                                            sums.parameters[last] - sums.parameters[first]);
           if (so_far + need > speed[most]) break;
-          // One plan that passes is enough: then nothing is proved.
+          // If one plan has enough speed, nothing is proved.
           if (last == layers) {
             const bool counts = fixed == 0 || stage == fixed;
             if (counts && so_far + need <= speed[stage]) return false;
             break;
           }
-          // The stage may be faster than it needs to be, which shortens later waits. Of each range
-          // of factors, charge the lower end and assume the speed of the upper end.
+          // The stage may be faster than it needs to be, which shortens later waits. For each range
+          // of factors, the stage uses up the speed of the lower end, but is as fast as with the
+          // upper end.
           const double more[] = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNoCapacity};
           for (int i = 0; i < 7 && so_far + more[i] * need <= speed[most]; ++i) {
             const double passed = path > 0 ? path / (more[i + 1] * need) : 0;

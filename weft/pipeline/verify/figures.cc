@@ -12,8 +12,8 @@
 namespace weft::pipeline::verify {
 namespace {
 
-/// Tolerates a last digit that another program changed when it rewrote the JSON. A difference of
-/// one nanosecond is larger than that.
+/// Whether two numbers are equal. The last digit may differ, because another program may have
+/// changed it when it rewrote the JSON. A difference of one nanosecond is larger.
 bool same(double figures, double is) { return std::abs(figures - is) <= 1e-14 * std::abs(is); }
 
 std::string wrong_of_stage(const PlanData& plan, std::size_t s, const StageTimes& times,

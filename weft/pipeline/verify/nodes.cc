@@ -11,8 +11,9 @@ namespace weft::pipeline::verify {
 namespace {
 
 constexpr double kUnreachable = std::numeric_limits<double>::infinity();
-/// Limits for all sets of devices, beyond which tables get too large; the second for 9 and 10
-/// devices.
+/// The nodes are all sets of devices only if there are at most kMostSets devices. With 9 or 10
+/// devices there must also be at most kMostSetLayers layers. Otherwise the tables would be too
+/// large.
 constexpr std::int32_t kMostSets = 10, kMostSetLayers = 100;
 
 /// Whether all devices are equal in every respect. Then only numbers of devices matter.
@@ -97,8 +98,8 @@ std::vector<Node> set_nodes(const PlanData& plan) {
   return nodes;
 }
 
-/// Element k, from 1: the largest k-th best bandwidth of any device. With k devices at the other
-/// end, the slowest link of any device is at most this fast.
+/// Take the k-th best bandwidth of each device. Element k (from 1 on) is the largest of these
+/// values. So if a device has links to k devices, its slowest link has at most this bandwidth.
 std::vector<std::int64_t> best_links(const PlanData& plan, bool out) {
   std::vector<std::int64_t> best(plan.devices, 0);
   for (std::int32_t i = 0; i < plan.devices; ++i) {
@@ -147,8 +148,8 @@ std::vector<Node> count_nodes(const PlanData& plan) {
       node.memory = memory[r - 1];
       node.first = used == 0;
       for (std::int32_t next = 1; used + r + next <= count && allowed(plan, next); ++next) {
-        // The fastest imaginable: every pair has the best links, and the bytes divide over all
-        // pairs.
+        // Assume the fastest possible transfer: every pair has the best links, and all pairs share
+        // the bytes evenly.
         const double pairs = static_cast<double>(r) * next;
         const Edge edge{static_cast<std::size_t>(used + r) * side + next,
                         rate(std::min(out[next], in[r])) / pairs,

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMost =
     1'000'000;  ///< limit for devices, stages, micro-batches and similar numbers
 
-/// Only integers that a double holds exactly: the reader never rounds.
+/// Reads only integers that a double holds exactly, so that nothing is rounded.
 std::optional<std::int64_t> whole(const JsonValue& value) {
   const auto number = value.as_int();
   const auto exact = value.as_double();
@@ -179,8 +179,7 @@ class Placement {
       ++next_;
       return {};
     }
-    if (number < next_)
-      return at + " has '" + id + "', which an earlier stage or place already has";
+    if (number < next_) return at + " has '" + id + "', which is already in an earlier place";
     return at + " has '" + id + "' where '" + plan_.layers[next_].id + "' should be";
   }
   std::string end() const {
@@ -218,7 +217,7 @@ void read_stages(Reader& reader, const JsonValue& root, const LayerNumbers& numb
     for (const JsonValue& device : reader.members(item, "devices")) {
       stage.devices.push_back(reader.small(device, "devices of a stage"));
     }
-    // A set: the order of devices in the file has no meaning.
+    // The devices are a set. Their order in the file has no meaning.
     std::sort(stage.devices.begin(), stage.devices.end());
     stage.recompute = reader.flag(item, "recompute");
     stage.figures = read_stage_figures(reader, item);
@@ -296,7 +295,7 @@ void read_figures(Reader& reader, const JsonValue& root, PlanData& plan) {
                                         : plan.figures.bound_ms;
   plan.figures.gap_pct = reader.figure(root, "gap_pct");
   plan.figures.schedule = reader.text(reader.member(root, "schedule"), "schedule");
-  // Plans of older versions call it "exhausted".
+  // Older versions of Weft called this flag "exhausted".
   reader.flag(root, root.find("exhausted") ? "exhausted" : "no_shorter_one_stage_plan");
 }
 
@@ -351,7 +350,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   read_stages(reader, root, numbers, plan);
   read_orders(reader, root, plan);
   read_checksum(reader, root, plan);
-  // Only after everything is read: it sums over all of it.
+  // check_sizes() sums over all values, so everything must be read before.
   check_sizes(reader, plan);
   if (plan.micro_batches < 1) reader.wrong("microbatches");
   if (plan.stages.empty()) reader.wrong("stages");

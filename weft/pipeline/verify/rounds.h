@@ -9,8 +9,8 @@
 
 namespace weft::pipeline::verify {
 
-/// A stage either keeps all activations of its micro-batches, or only their inputs and runs the
-/// forwards again.
+/// One of the two modes. Either a stage keeps all activations of its micro-batches, or it keeps
+/// only their inputs and runs the forwards again.
 struct StageMode {
   Nanos path = 0;        ///< per micro-batch: forward and gradient of the input
   Nanos later = 0;       ///< per micro-batch: gradient of the weights, which nothing waits for

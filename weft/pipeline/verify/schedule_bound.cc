@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bound as weft/pipeline/schedule/bounds.cc, written a second time on purpose: the checker
-// must not share the planner's mistakes. A test compares the two.
+// Computes the same bound as weft/pipeline/schedule/bounds.cc. The code is separate on purpose: the
+// checker must not share the planner's mistakes. A test compares the two.
 #include "weft/pipeline/verify/schedule_bound.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void one_by_one_behind(Row& row) {
 }
 
 /// Jackson's preemptive schedule of the ops of some rows on one machine: the op with the longest
-/// time behind it runs, and is interrupted when one with a longer time becomes available.
+/// time behind it runs, and is interrupted when an op with a longer time becomes available.
 Nanos jackson(const std::vector<const Row*>& rows) {
   struct Piece {
     Nanos before, behind, left;
@@ -136,7 +136,7 @@ Nanos schedule_bound(const std::vector<BoundStage>& stages,
     precede(there[s - 1], forward[s], channels[s - 1].latency_there);
     one_by_one_behind(there[s - 1]);
   }
-  // Every device, every channel and every shared link is a machine with a bound of its own.
+  // Every device, channel and shared link is a machine, and each machine gives a bound.
   Nanos bound = 0;
   std::map<std::size_t, std::vector<const Row*>> shared;
   for (std::size_t s = 0; s < count; ++s) {

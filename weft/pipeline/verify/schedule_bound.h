@@ -22,7 +22,8 @@ struct BoundChannel {
       shared_back;  ///< numbers of links that other channels use, too
 };
 
-/// `halves`: gradients of weights may run apart from those of inputs. O(n log n) for n ops.
+/// `halves`: the gradients of weights may run separately from the gradients of inputs. Takes time
+/// O(n log n) for n ops.
 Nanos schedule_bound(const std::vector<BoundStage>& stages,
                      const std::vector<BoundChannel>& channels, std::int32_t micro_batches,
                      bool halves);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The third implementation of the rules of plans, beside the planner's simulator and the Python
-// replay in tests/cli. It differs from the simulator on purpose: all messages, also those that need
-// no queue, wait in one queue and pass in the order of readiness.
+// This is the third implementation of the rules for plans. The others are the planner's simulator
+// and the Python replay in tests/cli. This one differs from the simulator on purpose: all messages,
+// also those that need no queue, wait in one queue and pass in the order of readiness.
 #include "weft/pipeline/verify/times.h"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
   const double work = group_work(plan, stage.devices);
   StageTimes times;
   times.forward = std::llround(forward * work);
-  // A stage that recomputes runs whole backwards: it does not keep what it computed again until a
-  // gradient of weights that runs later.
+  // A stage that recomputes runs whole backwards. Otherwise it would have to keep the recomputed
+  // activations until the gradient of the weights runs later.
   if (!stage.recompute) times.weight = std::llround(weight * work);
   times.input = std::llround(backward * work) - times.weight;
   if (stage.devices.size() > 1 && parameters > 0) {
@@ -70,7 +70,8 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
   return times;
 }
 
-/// When links are free. Must be asked for messages in the order of their readiness.
+/// Knows when links are free. Call send() and reduce() in the order in which messages and
+/// all-reduces become ready.
 class Links {
  public:
   explicit Links(const PlanData& plan) : plan_(plan), cuts_(plan.cuts()) {
@@ -103,9 +104,9 @@ class Links {
     for (Nanos* free : held) *free = start + time;
     return start + time + channel_latency(plan_, sender.devices, receiver.devices);
   }
-  /// All-reduces the gradients of a stage that are complete at `ready`; returns the end. It waits
-  /// for earlier all-reduces of its group and, if the group has several stages, for all messages
-  /// from and to the group.
+  /// All-reduces the gradients of a stage that are complete at `ready`; returns the end. The
+  /// all-reduce waits for earlier all-reduces of its group and, if the group has several stages,
+  /// for all messages from and to the group.
   Nanos reduce(std::size_t s, Nanos ready, Nanos takes) {
     const StageData& stage = plan_.stages[s];
     std::vector<Nanos*> held{&reduced_[stage.group]};
@@ -133,8 +134,8 @@ class Links {
   std::vector<std::size_t> stages_;  ///< per group: its number of stages
 };
 
-/// Every forward must occur once, every gradient once as a whole or in its two halves, and all of
-/// them on the devices of their stage.
+/// Checks that every forward occurs once, and that every gradient occurs once, as a whole or in its
+/// two halves. All of these ops must be on the devices of their stage.
 Status check_orders(const PlanData& plan) {
   std::vector<std::set<std::pair<char, std::int32_t>>> seen(plan.stages.size());
   const auto wrong = [](std::size_t stage, const char* what) {
@@ -192,7 +193,8 @@ class Replay {
     for (std::size_t g = 0; g < next_.size(); ++g) run_ops(g);
     Replayed out;
     while (!waiting_.empty()) {
-      // No group can run any further, so nothing can become ready before the first message here.
+      // No group can run any further, so nothing can become ready before the first message of the
+      // queue.
       const Message first = waiting_.top();
       waiting_.pop();
       if (first.kind == Message::Kind::kGradients)
@@ -215,8 +217,9 @@ class Replay {
 
  private:
   static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
-  /// Waits to leave a stage since its op has ended. Ties in readiness go by `turn`: the lower
-  /// boundary first, forwards before backwards, all-reduces after all messages.
+  /// A message or an all-reduce that waits for links since its op has ended. Ties in readiness go
+  /// by `turn`: the lower boundary first, forwards before backwards, all-reduces after all
+  /// messages.
   struct Message {
     enum class Kind { kThere, kBack, kGradients };
     Nanos ready;

@@ -15,7 +15,7 @@
 namespace weft::pipeline::verify {
 namespace {
 
-/// Every layer is in one stage, in an order in which each comes after the layers that it reads.
+/// Checks that every layer is in one stage, and that it comes after the layers that it reads.
 Finding layers(const PlanData& plan) {
   if (!plan.misplaced.empty()) return {"layers", false, plan.misplaced};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -41,7 +41,8 @@ Finding layers(const PlanData& plan) {
                       counted(plan.layers.size(), "layer"), counted(plan.stages.size(), "stage"))};
 }
 
-/// Stages have devices, within the limits that were asked for, and groups have none in common.
+/// Checks that every stage has devices, that the requested limits hold, and that groups have no
+/// device in common.
 Finding devices(const PlanData& plan) {
   constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   std::vector<std::size_t> owner(plan.devices, kNobody);
@@ -75,7 +76,7 @@ Finding devices(const PlanData& plan) {
           fmt::format("{} of {} are used, none of them twice", count, plan.devices)};
 }
 
-/// The figures that people read must be those that follow from the exact values.
+/// Checks that the figures for people follow from the exact values.
 Finding figures(const PlanData& plan, const std::vector<Bytes>& held) {
   std::string wrong = wrong_figure(plan, held);
   if (wrong.empty()) wrong = wrong_schedule(plan);
@@ -98,7 +99,7 @@ Finding checksum(const PlanData& plan) {
           "it has no checksum, so unused links and 'no_shorter_one_stage_plan' cannot be checked"};
 }
 
-/// No device holds more than its limit.
+/// Checks that no device holds more than its limit.
 Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
   if (!plan.limit_memory) return {"memory", true, "not limited"};
   double fullest = 0;
@@ -125,7 +126,7 @@ Finding unproved(Nanos claimed, Nanos sure) {
                       milliseconds(sure))};
 }
 
-/// The bounds of the file are not above what can be proved.
+/// Checks that the bounds in the file are not above what can be proved.
 Finding bound(const PlanData& plan) {
   if (plan.bound > plan.step) return {"bound", false, "the bound is above the step"};
   const bool shares = plan.most_chunks != 1;

@@ -226,7 +226,7 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["9")")),
             "layers: stage 0 has '9', which is not in the list of layers");
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["0","0")")),
-            "layers: stage 0 has '0', which an earlier stage or place already has");
+            "layers: stage 0 has '0', which is already in an earlier place");
   EXPECT_EQ(verdict(with(right, R"("5"],"devices")", R"("4"],"devices")")).find("layers: "), 0u);
   EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
 }

@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::int64_t kMostBlocks = 10'000;
 constexpr double kMegabyte = 1 << 20;  ///< Chimera's sizes are in MiB
-/// The table has no output size, but `mem_save_err` sums the gradients of all outputs inside a
-/// block: query, key, value, projection, the hidden layer, which counts four times, and the output.
-/// Each part is as large as the output of the block, so that is a ninth of the sum.
+/// The table has no column for the output size of a block. But `mem_save_err` is the sum of the
+/// gradients of all outputs inside a block: query, key, value, projection, hidden layer and output.
+/// The hidden layer is four times as large as the output, and each of the others is as large as the
+/// output. So the output is a ninth of the sum.
 constexpr double kOutputsInABlock = 9;
 
 std::vector<std::string_view> split(std::string_view text, char at) {

@@ -26,9 +26,9 @@ Result<Profile> parse_json_profile(std::string_view text, const std::string& nam
 /// nodes marked as backward give the backward of that layer. Times are the accelerator times of the
 /// file ("fpgaLatency"), in milliseconds.
 Result<Profile> parse_dnn_partitioning(const JsonValue& root);
-/// The graphs of Piper. Of the variants that the file lists per node, the one on one device without
-/// recomputation is used. Piper gives forward and backward as one time in seconds; a third of it is
-/// taken as the forward.
+/// The graphs of Piper. The file lists several variants of each node. The parser uses the variant
+/// that runs on one device without recomputation. Piper gives forward and backward as one time in
+/// seconds; a third of it is taken as the forward.
 Result<Profile> parse_piper(const JsonValue& root);
 
 /// The tables of Chimera, which give the cost of one transformer block by micro-batch size.

@@ -91,7 +91,8 @@ Result<Profile> own(const JsonValue& root, const JsonValue& layers) {
   return profile;
 }
 
-/// SPP's profiler: an object that maps each layer, in their order, to four numbers.
+/// Reads the format of SPP's profiler: an object that maps each layer to four numbers. The layers
+/// are in the order of the model.
 Result<Profile> spp(const JsonValue& root) {
   Profile profile;
   for (std::size_t i = 0; i < root.items.size(); ++i) {
@@ -128,7 +129,8 @@ Result<Profile> parse_json_profile(std::string_view text, const std::string& nam
     if (nodes->items.front().find("fpgaLatency")) return parse_dnn_partitioning(root);
     if (nodes->items.front().find("TMPCs")) return parse_piper(root);
   }
-  // SPP's format has no mark of its own, so it is tried last.
+  // Files in SPP's format have no name or version that identifies them, so this format is tried
+  // last.
   bool fours = !root.items.empty();
   for (const JsonValue& item : root.items) fours &= item.is_array() && item.items.size() == 4;
   if (root.is_object() && fours) return spp(root);

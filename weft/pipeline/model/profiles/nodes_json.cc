@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of dnn-partitioning and Piper: a list of nodes and a list of edges between node ids.
+// Parses the formats of dnn-partitioning and Piper. They have a list of nodes and a list of edges
+// between node ids.
 //
 // A graph of dnn-partitioning has separate forward and backward nodes. Nodes with the same
 // colorClass must share a device, so they become one layer: its forward and backward are the sums

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's graph format, line by line. A line with key=value facts is a layer; a line with two
-// ids is an edge. Edges may name layers of later lines, so they are resolved at the end.
+// Parses PipeDream's graph format, line by line. A line with key=value facts is a layer; a line
+// with two ids is an edge. Edges may name layers of later lines, so they are resolved at the end.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -83,7 +83,7 @@ Result<Layer> layer_of(std::string_view id, std::string_view rest, std::size_t l
     return bad(line, fmt::format("layer '{}' needs a {}, a number of bytes", id,
                                  size ? "parameter_size" : "activation_size"));
   }
-  // The format has no figure for kept activations, so the output stands for them.
+  // The format does not say how much memory a micro-batch keeps, so the size of the output is used.
   layer.activation = layer.stash = *size;
   layer.parameters = *weights;
   return layer;
