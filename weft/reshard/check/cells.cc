@@ -9,7 +9,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Marks an unused place of the hash table; no position of an array is this low.
+/// Marks an unused place of the hash table. Positions in an array are never this low.
 constexpr std::int64_t kFree = std::numeric_limits<std::int64_t>::min();
 
 }  // namespace
@@ -83,8 +83,9 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
     edges.assign_numbers();
     count *= edges.size() > 0 ? edges.size() - 1 : 0;
   }
-  // Counting sort of events by cell: count, compute where each cell begins, then fill in. Boxes are
-  // visited twice instead of storing (cell, event) pairs, which would take most of the memory.
+  // A counting sort of events by cell: count events, compute where each cell begins, then fill in
+  // the events. All boxes are visited twice. To store (cell, event) pairs instead would take more
+  // memory than everything else.
   first_.assign(count + 1, 0);
   for (const Round* stage : stages) {
     for (std::size_t i = 0; i < stage->size(); ++i) {
@@ -104,7 +105,8 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
       for_each_cell(stage->box(i), [&](std::size_t cell) { events_[first_[cell]++] = event; });
     }
   }
-  // Filling in moved each start to the start of the next cell; shift them back by one.
+  // Filling in has moved each start to the start of the next cell. Shift all starts back by one
+  // cell.
   std::move_backward(first_.begin(), first_.end() - 1, first_.end());
   first_.front() = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise check of replay.h. It is written as plainly as possible, because other code is
-// checked against it: every device has an array of the whole shape, transfers copy or add numbers
-// one by one, and the result is compared with the expected sum.
+// The check of replay.h that works element by element. It is written as plainly as possible,
+// because other code is checked against it. Every device has an array of the whole shape. Transfers
+// copy or add numbers one by one. The result is compared with the expected sum.
 #include <numeric>
 #include <string>
 
@@ -10,10 +10,10 @@
 namespace weft::reshard {
 namespace {
 
-using Numbers = std::vector<std::uint64_t>;  ///< sums may wrap around; that is still exact
+using Numbers = std::vector<std::uint64_t>;  ///< sums may wrap around, and are still exact then
 
-/// A pseudo-random number for a summand of an element: sums of other summands or elements differ
-/// from the right one, except with negligible probability.
+/// A pseudo-random number for a summand of an element. If a wrong summand or element is added, the
+/// sum is wrong too, except with negligible probability.
 std::uint64_t number_of(std::uint64_t summand, std::uint64_t element) {
   std::uint64_t mixed = (summand + 1) * 0x9E3779B97F4A7C15u ^ (element + 1) * 0xC2B2AE3D27D4EB4Fu;
   mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9u;

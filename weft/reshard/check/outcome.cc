@@ -16,8 +16,9 @@ void write_box(JsonWriter& json, const Box& box) {
   json.end_array();
 }
 
-/// Writes how far a value is above its lower bound, in per cent of the bound. 0 if it meets the
-/// bound; null if the bound is 0 and the value is not, since no percentage exists then.
+/// Writes how far a value is above its lower bound, in per cent of the bound. Writes 0 if the value
+/// meets the bound. Writes null if the bound is 0 and the value is not, because no percentage
+/// exists then.
 void write_gap(JsonWriter& json, std::string_view name, std::int64_t value, std::int64_t bound) {
   json.key(name);
   if (value <= bound) {
@@ -31,7 +32,8 @@ void write_gap(JsonWriter& json, std::string_view name, std::int64_t value, std:
 
 double microseconds(Picos time) { return static_cast<double>(time) / 1e6; }
 
-/// Both checks of the transfers (the second one only for small arrays), then the memory bound.
+/// Runs the two checks of replay.h (the element-wise check only for small arrays). Then compares
+/// the plan's peak with its lower bound.
 Status check(const Problem& problem, const Outcome& outcome) {
   const Layout& last = outcome.plan.last(problem);
   WEFT_TRY(replay(problem, outcome.rounds, last));
@@ -65,7 +67,7 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     return outcome;
   }
   const Problem& problem = *item.problem;
-  // The scale is kept as a fraction, because a rounded factor would make prices inexact.
+  // The scale is stored as a fraction, because a rounded factor would make prices inexact.
   const Bytes largest = least_peak_bytes(problem);
   if (scale_local > 0 && largest > 0) {
     options.link.grow = scale_local;
@@ -147,7 +149,7 @@ JointSummary summarize_jointly(const std::vector<Case>& cases,
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (outcomes[i].status != Outcome::Status::kOk) continue;
     routes.push_back(make_route(*cases[i].problem, outcomes[i].plan));
-    // Senders as each array would choose them alone, for comparison.
+    // For comparison: the senders that each array would choose alone.
     apart.push_back(joint_pieces({routes.back()}).front());
   }
   const JointLoads loads = joint_loads(routes, joint_pieces(routes));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells are independent of each other, so each is replayed alone, through all stages:
-//   1. the source gives devices their groups of summands,
-//   2. each round of the plan moves or adds sets of groups,
-//   3. if the target is partial, the sets of the devices of each team are added up,
-//   4. the target expects full sets.
+// Checks a plan by box algebra. Cells are independent of each other, so each cell is replayed
+// alone. A replay has these stages:
+//   1. The source gives devices their groups of summands.
+//   2. Each round of the plan moves or adds sets of groups.
+//   3. If the target is partial, the sets of the devices of each team are added up.
+//   4. Every set that the target wants must be full.
 // Only events of the cell are visited, and only the sets of one cell are kept at a time. So the
 // whole replay takes time linear in the cells that move, and little memory.
 #include "weft/reshard/check/replay.h"
@@ -19,8 +20,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Appends the boxes of all parts of a layout to a stage, as transfers, so that all events of a
-/// cell have the same form. from(part) and to(part) are the ends of the transfer.
+/// Appends the boxes of all parts of a layout to a stage. They are stored as transfers, so that all
+/// events of a cell have the same form. from(part) and to(part) are the ends of the transfer.
 template <class From, class To>
 void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -61,8 +62,8 @@ std::size_t teams(const Layout& target) {
   return static_cast<std::size_t>(count);
 }
 
-/// A fault. Cells find faults in any order; the one that is reported is the first in the order of
-/// stages, so that the message does not depend on how the array is divided.
+/// A fault. Cells find faults in any order. The first fault in the order of stages is reported, so
+/// that the message does not depend on how the array is divided.
 struct Fault {
   enum Kind : std::size_t {
     kSendsMissing,
@@ -71,11 +72,12 @@ struct Fault {
     kTargetTwice,
     kTargetLacks
   } kind;
-  std::size_t stage, item;  ///< `item` is a transfer of the stage; for target faults, the team
+  /// `item`: number of the transfer, or of the team for faults of the target.
+  std::size_t stage, item;
 
   bool of_target() const { return kind >= kTargetTwice; }
-  /// The key to sort faults by. Within a round, all sends come before all stores and additions; for
-  /// the target, teams come one after the other.
+  /// The key by which faults are sorted. Within a round, all sends come before all stores and
+  /// additions. Faults of the target are sorted by team.
   std::array<std::size_t, 3> order() const {
     return {stage, of_target() ? item : kind, of_target() ? kind : item};
   }
@@ -140,7 +142,7 @@ class Replay {
     }
   }
 
-  /// Returns false if there is a fault; the rest of the cell's history means nothing then.
+  /// Returns false if there is a fault. Then the later stages of the cell have no meaning.
   bool run_stage(const Items& items) {
     if (&items.list == &source_) return start(items);
     if (&items.list == &contributions_) return sum_teams(items);
@@ -157,8 +159,8 @@ class Replay {
   }
 
   bool move(const Items& transfers) {
-    // All transfers of a round send what was there before it, so take snapshots first. Then boxes
-    // that replace are stored, and after them the others are added.
+    // All transfers of a round send the data from before the round, so take snapshots first. Then
+    // store the boxes that replace, and after that add the other boxes.
     sent_.clear();
     held_.clear_snapshots();
     for (std::size_t i = 0; i < transfers.size(); ++i) {
@@ -237,7 +239,7 @@ class Replay {
   }
 
   const Problem& problem_;
-  SummandSets held_, sums_;  ///< of the current cell: by device, and by team
+  SummandSets held_, sums_;  ///< of the current cell: indexed by device, and by team
   Round source_;             ///< stage 1: parts of the source, from group to device
   Round contributions_;      ///< stage 3, only for a partial target: see contributions()
   Round wanted_;             ///< stage 4: parts of the target, from device to team

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order matters. Casts of the source happen while it is read. Neutral elements must be in place
-// before anything is added to them. Complete sums are cast after the last message of their turn.
+// Runs a program. The order of the steps matters. Sources are cast while they are read. Neutral
+// elements must be in place before anything is added to them. Complete sums are cast after the last
+// message of their turn.
 #include "weft/reshard/execute/execute.h"
 
 #include <string>

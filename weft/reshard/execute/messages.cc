@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each turn is a loop without threads. It starts as many receives and sends as there are free slots
-// of staging, asks the wire which are done, unpacks these, and reuses their slots. A chunk that is
-// contiguous in a buffer on both sides needs no slot.
+// Runs turns over a wire, with one loop per turn and without threads. The loop starts a receive or
+// a send for each free slot of staging. It asks the wire which chunks are done, unpacks these
+// chunks, and reuses their slots. A chunk that is contiguous in a buffer on both sides needs no
+// slot.
 //
 // This cannot deadlock: both ends order messages in the same way (make_program()), and receives and
 // sends have separate slots. So the first unfinished message of each direction can always make
@@ -27,14 +28,15 @@ namespace {
 /// A chunk that was started and is not finished.
 struct ActiveChunk : Chunk {
   explicit ActiveChunk(Chunk chunk) : Chunk(std::move(chunk)) {}
-  std::optional<std::size_t> slot;  ///< of staging; none: it is sent from or received into a buffer
+  std::optional<std::size_t> slot;  ///< its slot of staging; nullopt: it is in a buffer itself
   bool done = false;
 };
 
-/// Most chunks per direction in flight at once, whether they need a slot or not.
+/// The most chunks per direction that may be in flight at once, whether they need a slot or not.
 constexpr std::size_t kMostUnderWay = 64;
 
-/// Shorter contiguous regions are packed with others: a message less is worth the copy.
+/// Contiguous regions that are shorter are packed together with other regions, because a message
+/// costs more than the copy.
 constexpr Bytes kLeastDirect = 32 << 10;
 
 /// Numbered blocks of staging, all of one size.
@@ -61,10 +63,10 @@ class Slots {
   std::vector<std::size_t> free_;
 };
 
-/// While it lives, writing to a broken connection is an error and does not end the process: Open
-/// MPI writes to sockets whose other end may be lost, and the kernel then raises SIGPIPE. The
-/// signal is blocked for this thread, and one that came meanwhile is dropped, so the program's own
-/// handlers do not see it.
+/// While this object lives, writing to a broken connection is an error and does not end the
+/// process. Open MPI writes to sockets whose other end may be lost; the kernel then raises SIGPIPE.
+/// The signal is blocked for this thread. If it was raised meanwhile, it is dropped, so that
+/// handlers of the application do not see it.
 class SigpipeBlocked {
  public:
   SigpipeBlocked() {
@@ -125,7 +127,8 @@ class MessageTransport final : public Transport {
     WEFT_TRY(prepare_staging(turn));
     Chunks sends(turn.sends, options_.chunk, kLeastDirect);
     Chunks receives(turn.receives, options_.chunk, kLeastDirect);
-    // Receives first: a message that finds its receive needs no buffering in the wire.
+    // Start receives first. If a message arrives when its receive has started, the wire need not
+    // buffer it.
     WEFT_TRY(start_receives(receives));
     WEFT_TRY(start_sends(sends));
     for (const Move& move : turn.moves) {
@@ -156,7 +159,8 @@ class MessageTransport final : public Transport {
     Bytes longest = 0;
     for (const auto* list : {&turn.sends, &turn.receives}) {
       for (const Message& message : *list) {
-        // A message that adds always needs a slot: it cannot be received on top of what is there.
+        // A message that adds always needs a slot, because receiving it in place would overwrite
+        // the data to which it is added.
         if (message.regions.size() == 1 && message.regions[0].dense() && !message.add) continue;
         longest = std::max(longest, std::min(message.bytes, options_.chunk));
       }
@@ -181,7 +185,7 @@ class MessageTransport final : public Transport {
     return {};
   }
 
-  /// The address of a chunk that is one contiguous region of a buffer; else nullptr.
+  /// The address of a chunk that is one contiguous region of a buffer. nullptr for other chunks.
   std::byte* dense_place(const Chunk& chunk) const {
     if (chunk.regions.size() != 1 || !chunk.regions[0].dense()) return nullptr;
     return (*buffers_)[chunk.regions[0].buffer] + chunk.regions[0].offset;
@@ -241,8 +245,8 @@ class MessageTransport final : public Transport {
     for (; !sending_.empty() && sending_.front().done; ++sent_) sending_.pop_front();
   }
 
-  /// Unpacks what has arrived. A chunk that replaces is unpacked at once. A chunk that adds waits
-  /// for all chunks before it, since sums of rounded numbers depend on their order.
+  /// Unpacks the chunks that have arrived. A chunk that replaces is unpacked at once. A chunk that
+  /// adds waits for all chunks before it, because sums of rounded numbers depend on their order.
   void finish_receives() {
     bool all_before = true;
     for (ActiveChunk& chunk : receiving_) {
@@ -282,7 +286,7 @@ class MessageTransport final : public Transport {
   const Program* program_ = nullptr;
   const Buffers* buffers_ = nullptr;
   Slots send_slots_, receive_slots_;
-  /// In flight, in the order in which they were started.
+  /// Chunks in flight, in the order in which they were started.
   std::deque<ActiveChunk> sending_, receiving_;
   std::size_t sent_ = 0, received_ = 0;  ///< chunks of the turn that are finished
   /// The next chunk of a direction, if there is no free slot for it.

@@ -12,13 +12,14 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A cache line, and a multiple of the size of every element type.
+/// The size of a cache line, which is a multiple of the size of every element type.
 constexpr auto kAlign = std::align_val_t{64};
 
 }  // namespace
 
 Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
-  // Refuse what cannot be reduced before anything moves: all devices come to the same result here.
+  // If elements cannot be reduced, refuse the program before anything moves. All devices refuse it
+  // here, because they have the same elements.
   for (const Elements& elements : program.elements) {
     if (!elements.reduction.empty()) WEFT_TRY(combine_rows(elements));
   }
@@ -31,7 +32,7 @@ Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
 
 Status Transport::shuffle(const Turn& turn, const Buffers& buffers) {
   if (turn.shuffles.empty()) return {};
-  // Marks are staging too: the budget of programs in place includes them.
+  // Marks also count as staging: the budget of programs in place includes them.
   const Bytes bytes = mark_bytes(turn.shuffles);
   WEFT_ASSIGN(const Staging marks, Staging::of(*this, bytes));
   std::memset(marks.data(), 0, static_cast<std::size_t>(bytes));

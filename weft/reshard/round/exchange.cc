@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pieces() works shard by shard. A shard is a distinct part of the old layout together with all
-// devices that hold it.
+// Computes the pieces of an exchange, and who sends them. pieces() works shard by shard. A shard is
+// a distinct part of the old layout together with all devices that hold it.
 //   1. Find the shards that overlap each part of the new layout: for each dimension, find the slots
 //      that overlap, and then look up every combination of these slots. Record the receiver in each
 //      shard that is found.
@@ -23,8 +23,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Indexed by group of `to`: the groups of `from` that are merged into it, sorted for binary
-/// search, since there may be as many groups as devices.
+/// Indexed by group of `to`: the groups of `from` that are merged into it. Each list is sorted for
+/// binary search, because there may be as many groups as devices.
 std::vector<std::vector<std::int32_t>> source_groups_of(const Layout& from, const Layout& to) {
   std::vector<std::vector<std::int32_t>> groups(to.groups);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
@@ -41,7 +41,7 @@ bool contains(const std::vector<std::int32_t>& sorted, std::int32_t item) {
   return std::binary_search(sorted.begin(), sorted.end(), item);
 }
 
-/// Indexed by device: all its parts. Needed only if some device has several.
+/// Indexed by device: all parts of the device. Needed only if some device has several parts.
 std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   std::vector<std::vector<Part>> parts(layout.devices());
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -62,7 +62,7 @@ OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, Overlap
 }
 
 /// Calls take(key) for every combination of slots that overlaps `part` of `to`. In a layout that is
-/// not a grid, no device may hold the combination.
+/// not a grid, there may be combinations that no device holds.
 template <class Take>
 void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part part,
                     std::int32_t group, const Take& take) {
@@ -100,7 +100,8 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   });
   std::vector<Device> sender(shard.receivers.size());
   if (node_of.empty()) {
-    // A heap of (load, holder): ties go to the first holder, so that all devices agree.
+    // A heap of (load, holder). If loads are equal, the first holder is chosen, so that all devices
+    // choose the same one.
     using Load = std::pair<std::int64_t, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
     for (std::size_t holder = 0; holder < shard.holders.size(); ++holder) loads.push({0, holder});
@@ -130,8 +131,8 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   return sender;
 }
 
-/// Records in the shard that `part` of the new layout needs a piece of it, unless the device of
-/// that part holds the shard itself.
+/// Records in the shard that `part` of the new layout needs a piece of the shard. Does nothing if
+/// the device of this part holds the shard itself.
 void add_receiver(const Layout& from, const Layout& to,
                   const std::vector<std::vector<std::int32_t>>& source_groups, Part part,
                   Shard& shard) {
@@ -139,7 +140,7 @@ void add_receiver(const Layout& from, const Layout& to,
   if (std::binary_search(shard.holders.begin(), shard.holders.end(), device)) return;
   const std::vector<std::int32_t>& needed = source_groups[to.group[part]];
   const bool has_own = contains(needed, from.group[device]);
-  // Exactly one of the groups is stored and the others are added to it.
+  // Exactly one of the groups is stored, and the other groups are added to it.
   const std::int32_t base = has_own ? from.group[device] : needed.front();
   const std::int64_t elements = common_elements(from, shard.part, to, part);
   shard.receivers.push_back({elements, part, from.group[shard.part] != base});
@@ -165,8 +166,8 @@ bool by_parts(const Piece& a, const Piece& b) {
   return a.to_part != b.to_part ? a.to_part < b.to_part : a.from_part < b.from_part;
 }
 
-/// Stable counting sort by number(piece), which is below `count`. Linear time: a round may have
-/// millions of pieces.
+/// A stable counting sort by number(piece), which is below `count`. It takes linear time, because a
+/// round may have millions of pieces.
 template <class Number>
 std::vector<Piece> sorted_by(const Number& number, std::size_t count, std::vector<Piece> list) {
   std::vector<std::size_t> first(count + 1, 0);
@@ -255,7 +256,7 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
   const auto source_groups = source_groups_of(from, to);
   const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
   const OverlappingSlots overlapping_back = overlapping_slots(to, from, overlaps);
-  // The new layout by group and slots, to look up the receivers of a shard.
+  // The parts of the new layout by group and slots, to look up the receivers of a shard.
   Shards wanted(to);
   const GroupMerge merge(from, to);
   std::vector<Piece> own;

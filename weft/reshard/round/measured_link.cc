@@ -8,8 +8,8 @@ namespace {
 
 using graph::CollectiveKind;
 
-/// The table of that kind of collective with the most ranks. For send_recv, only tables of two
-/// ranks count. nullptr if there is none.
+/// The table with the most ranks for this kind of collective. For send_recv, only tables of two
+/// ranks count. nullptr if there is no such table.
 const cost::LinkTable* pick(const std::vector<cost::LinkTable>& tables, CollectiveKind kind) {
   const cost::LinkTable* found = nullptr;
   const bool pair = kind == CollectiveKind::kSendRecv;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both functions need, for each node, how much of some region the devices of the node hold
-// together. A node is a grid if its devices hold every combination of the pieces and groups that
-// occur in it. This is so if the devices of a node differ in whole digits of the mesh. Then the
-// union of what they hold is the product of the unions per dimension, and counts are products of
-// numbers from OverlapCache. Other nodes, such as nodes of 3 devices on a mesh of 64, are counted
-// device by device.
+// Computes the traffic between nodes. Both functions of nodes.h need, for each node, how much of
+// some region the devices of the node hold together. A node is a grid if its devices hold every
+// combination of the pieces and groups that occur in it. This is so if the devices of a node differ
+// in whole digits of the mesh. Then the union of what they hold is the product of the unions per
+// dimension, and counts are products of numbers from OverlapCache. Other nodes, such as nodes of 3
+// devices on a mesh of 64, are counted device by device.
 #include "weft/reshard/round/nodes.h"
 
 #include <algorithm>
@@ -42,8 +42,8 @@ class Holders {
   }
 
  private:
-  /// Numbers the combination of group and slots. It cannot overflow: a grid has hardly more
-  /// combinations than devices.
+  /// The number of a combination of group and slots. It cannot overflow, because a grid has hardly
+  /// more combinations than devices.
   static std::uint64_t number_of(const Layout& layout, Device device) {
     auto number = static_cast<std::uint64_t>(layout.group[device]);
     for (const auto& cut : layout.cuts) {
@@ -88,8 +88,8 @@ bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache&
 }
 
 /// Indexed by node: how many groups of `from` its devices hold for each group of `to`. nullopt if
-/// that number differs between groups of `to`, or if a device's group does not go into the group
-/// that the device has in `to`: then counts are not products.
+/// this number differs between groups of `to`, or if a device's group is not merged into the group
+/// that the device has in `to`. In these two cases, counts are not products.
 std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& from,
                                                                 const Layout& to,
                                                                 const GroupMerge& merge,
@@ -115,9 +115,9 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
   return counts;
 }
 
-/// Indexed by device: the elements that it wants in `to`, and how many of them some device of its
-/// node holds, for each group of summands. For nodes that are grids; both are products over
-/// dimensions.
+/// Two lists, indexed by device. `wanted`: how many elements the device wants in `to`. `near`: how
+/// many of these some device of its node holds, for each group of summands. Only for nodes that are
+/// grids, where these numbers are products over dimensions.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };
@@ -211,7 +211,7 @@ std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache
 }
 
 /// node_deficit_max() for any nodes. A node has an element only if its devices hold every group of
-/// this element. So the group of which they hold the fewest elements decides.
+/// this element. So the count is that of the group of which the devices hold the fewest elements.
 std::int64_t deficit_by_holders(const Layout& from, const Layout& to, const Holders& have,
                                 const Holders& want, const OverlapCache& overlaps) {
   std::int64_t most = 0;
@@ -253,8 +253,8 @@ std::int64_t node_inflow_max(const Layout& from, const Layout& to, OverlapCache&
 }
 
 std::int64_t node_deficit_max(const Layout& from, const Layout& to, OverlapCache& overlaps) {
-  // Parts that overlap without being equal would be counted twice, so there is no bound for layouts
-  // that are not grids.
+  // In a layout that is not a grid, parts may overlap without being equal. Common elements would be
+  // counted twice, so no bound is known for such layouts.
   if (overlaps.node_of().empty() || to.partial() || !from.grid || !to.grid) return 0;
   WEFT_CHECK(from.further.empty() && to.further.empty());
   if (from.node_grid && to.node_grid) return deficit_of_grids(from, to, overlaps);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts are compared in the cheapest way that their slots allow. If every slot is one strip, the
-// overlap of a device's own pieces is one intersection, and the number of overlapping slots follows
-// by division (equal tiles) or binary search. Block-cyclic and strided cuts have many strips per
-// slot and are swept strip by strip. All results are remembered under the addresses of the two
-// cuts.
+// Compares cuts in the cheapest way that their slots allow. If every slot is one strip, the overlap
+// of a device's two pieces is one intersection. Then division (for equal tiles) or binary search
+// finds the number of overlapping slots. Block-cyclic and strided cuts have many strips per slot.
+// They are compared strip by strip. All results are remembered under the addresses of the two cuts.
 #include "weft/reshard/round/overlap_cache.h"
 
 #include <algorithm>
@@ -119,7 +118,7 @@ const OverlapCache::Slots& OverlapCache::overlapping_slots(const CutPtr& from, c
   const auto [found, fresh] = slots_.try_emplace({from.get(), to.get()});
   if (!fresh) return found->second;
   const Pieces& pieces = pieces_of(from);
-  pieces_of(to);  // keeps `to` alive, too, since its address is part of the key
+  pieces_of(to);  // this also keeps `to` alive, whose address is part of the key
   found->second.resize(to->slots.size());
   for (std::size_t slot = 0; slot < to->slots.size(); ++slot) {
     std::vector<std::int32_t>& list = found->second[slot];
@@ -140,7 +139,8 @@ void OverlapCache::compare_single_strips(const CutPtr& from, const Cut& to, Over
       counts_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
       continue;
     }
-    // Slots of `from` before `first` end at or before the strip; `last` may still start within it.
+    // Slots of `from` before `first` end at or before the strip. The slot at `last` may still start
+    // within the strip.
     const auto first = std::upper_bound(pieces->reach.begin(), pieces->reach.end(), strip.low);
     auto last = std::lower_bound(first, pieces->reach.end(), strip.high);
     const std::size_t next = last - pieces->reach.begin();

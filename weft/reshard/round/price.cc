@@ -10,7 +10,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Bytes times picoseconds per second exceed 64 bits.
+/// 128 bits, because bytes times the picoseconds in a second may exceed 64 bits.
 __extension__ typedef __int128 Wide;
 
 struct Unit {
@@ -46,7 +46,8 @@ std::int64_t pieces(const Link& link, Bytes bytes, Bytes most) {
   return static_cast<std::int64_t>((scaled + piece - 1) / piece);
 }
 
-/// The longest message that the window allows: at most half of it, in whole elements, at least one.
+/// The longest message that the window allows, in bytes: at most half of the window, in whole
+/// elements, but at least one element.
 Bytes longest_message(const Link& link, Bytes item_size) {
   return std::max(item_size, link.window / 2 / item_size * item_size);
 }
@@ -59,8 +60,8 @@ Picos price_of(const Link& link, std::int64_t messages, const Traffic& traffic, 
           : pieces(link, received, std::max(link.window, longest_message(link, item_size)));
   const Picos alone = price(link, rounds, messages, received);
   if (link.node_bandwidth == 0) return alone;
-  // The devices of a node share the bandwidth into it. Both limits apply at the same time, so the
-  // slower one decides.
+  // The devices of a node share the bandwidth into the node. Both limits apply at the same time, so
+  // the larger time is the price.
   return std::max(alone, price(link, rounds, messages, 0) +
                              moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
 }
@@ -107,7 +108,7 @@ Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes r
 std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size) {
   const std::int64_t peers = traffic.peers_max;
   if (link.window == 0 || peers == 0) return peers;
-  // Only the total is known; assume that peers send about equally much.
+  // Only the total is known. Assume that all peers send about the same amount.
   const Bytes each = (traffic.recv_max + peers - 1) / peers * item_size;
   return peers * pieces(link, each, longest_message(link, item_size));
 }

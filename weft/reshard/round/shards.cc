@@ -19,8 +19,9 @@ std::size_t Shards::KeyHash::operator()(const ShardKey& key) const {
 }
 
 Shards::Shards(const Layout& layout) {
-  // In a grid there are hardly more combinations than parts, and a table is much faster than a hash
-  // map. In other layouts the product of slots may be huge; the factor 64 limits memory.
+  // In a grid there are hardly more combinations than parts. Then a table is used, which is much
+  // faster than a hash map. In other layouts there may be very many combinations. The factor 64
+  // limits the memory of the table.
   const auto most = 64 * static_cast<std::size_t>(layout.parts());
   std::size_t combinations = layout.groups;
   for (const auto& cut : layout.cuts) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// If `from` is a grid, some device holds every combination of slots. Then the numbers of a device
-// are products over dimensions:
-//   elements wanted = product of the lengths of its pieces in `to`
-//   elements kept   = product of the lengths that its pieces in `from` and `to` share
-//   senders         = product of the numbers of slots of `from` that its pieces overlap,
+// Counts the traffic of a round without listing transfers. If `from` is a grid, each combination of
+// slots is held by some device. Then the numbers of a device are products over dimensions:
+//   elements wanted = product of the lengths of its pieces in `to` elements kept   = product of the
+//   lengths that its pieces in `from` and `to` share senders         = product of the numbers of
+//   slots of `from` that its pieces overlap,
 //                     less one if it keeps something (that shard is its own)
 // With summands, the device wants `merged_count` groups of each element. There are three loops: one
 // for rounds in which all devices have the same numbers, one for layouts without summands, and one
@@ -21,7 +21,7 @@
 namespace weft::reshard {
 namespace {
 
-/// The traffic of a list of transfers, sorted by receiver, then sender.
+/// The traffic of a list of transfers, which is sorted by receiver and then by sender.
 Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
   Traffic sum;
   std::map<std::int32_t, std::int64_t> into_node;
@@ -46,20 +46,20 @@ Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
 
 /// Whether every device has a part.
 bool all_present(const Layout& layout) {
-  std::int32_t any = 0;  // kAbsent is negative, all others are not
+  std::int32_t any = 0;  // only kAbsent is negative
   for (const std::int32_t group : layout.group) any |= group;
   return any >= 0;
 }
 
 /// The traffic if there are no summands and all devices want the same number of elements from the
-/// same number of shards; nullopt otherwise. Most rounds of a search are like this, and need only
-/// one pass over the devices, for what they keep.
+/// same number of shards; nullopt otherwise. Most rounds of a search are like this. They need only
+/// one pass over the devices, to count what each device keeps.
 std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                                     std::vector<std::int64_t>* received) {
   if (from.groups > 1 || to.groups > 1) return std::nullopt;
   if (!all_present(from) || !all_present(to)) return std::nullopt;
   std::int64_t wanted = 1, shards = 1, same = 1;
-  Product others;  // lengths kept, over the dimensions that are cut differently
+  Product others;  // product of the lengths kept, over dimensions that are cut differently
   bool differ = false;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     const std::int64_t every = to.cuts[dim]->uniform_length;
@@ -75,7 +75,7 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Overla
     others.multiply(overlap.common);
     differ = true;
   }
-  // The device that keeps least receives most.
+  // The device that keeps the least receives the most.
   const Device devices = to.devices();
   std::int64_t least = 1, sum = devices;
   if (differ) {
@@ -98,8 +98,9 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Overla
   return Traffic{wanted - least, wanted * devices - sum * same, shards - (least > 0 ? 1 : 0), 0};
 }
 
-/// The traffic without summands if all devices have a part. All lists are by device: elements kept,
-/// elements wanted, and shards that they come from.
+/// The traffic if there are no summands and all devices have a part. The lists are indexed by
+/// device: elements kept, elements wanted, and the number of shards that the wanted elements come
+/// from.
 Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted,
                       const std::int64_t* shards, Device devices,
                       std::vector<std::int64_t>* received_by) {
@@ -115,7 +116,7 @@ Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted,
   return sum;
 }
 
-/// The same for any layouts; `shards` counts shards of one group.
+/// The same for any layouts. `shards` counts the shards of one group only.
 Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t* kept,
                        const std::int64_t* wanted, const std::int64_t* shards,
                        std::vector<std::int64_t>* received_by) {
@@ -143,7 +144,8 @@ Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t*
 Traffic traffic_of_devices(const Layout& from, const Layout& to, OverlapCache& overlaps,
                            std::vector<std::int64_t>* received) {
   if (const auto even = even_traffic(from, to, overlaps, received)) return *even;
-  // Indexed by device: elements kept, elements wanted, and shards of one group that they come from.
+  // Indexed by device: elements kept, elements wanted, and the number of shards of one group that
+  // the wanted elements come from.
   Product keep, want, meet;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     multiply(want, *to.cuts[dim]);

@@ -7,7 +7,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Bytes that rest in staging between rounds, on the device that needs most.
+/// The bytes that stay in staging between rounds, on the device that needs the most.
 Bytes staged_between_rounds(const std::vector<Route>& routes) {
   const bool several_turns =
       std::any_of(routes.begin(), routes.end(), [](const Route& route) { return route.turns > 1; });
@@ -20,7 +20,7 @@ Bytes staged_between_rounds(const std::vector<Route>& routes) {
   return most;
 }
 
-/// The most bytes that sums take on any device until they are cast to a narrower type, see ends.h.
+/// The most bytes that sums need on any device before they are cast to a narrower type, see ends.h.
 Bytes widest_sums(const Route& route) {
   const Problem& problem = *route.problem;
   if (target_item(problem) >= problem.item_size) return 0;
@@ -31,15 +31,15 @@ Bytes widest_sums(const Route& route) {
   return most;
 }
 
-/// Whether the sums can be added up slab by slab: only if the single hop reads nothing but the
-/// source, since each slab is a turn of its own.
+/// Whether the sums can be added up slab by slab. Each slab is a separate turn. So this is possible
+/// only if the route has a single hop, which reads nothing but the source.
 bool can_use_slabs(const Route& route) {
   const Layout& target = route.problem->target;
   return route.hops.size() == 1 && !target.partial() && target.further.empty();
 }
 
 /// Places for the sums of all arrays that are cast to a narrower type, in slabs of at most `most`
-/// bytes each. They lie in staging after the first `staged` bytes; `staged` grows by their size.
+/// bytes each. They lie in staging after the first `staged` bytes. Adds their size to `staged`.
 std::vector<SlabSums> slab_sums(const std::vector<Route>& routes, Bytes most, Bytes& staged) {
   std::vector<SlabSums> all(routes.size());
   for (std::size_t i = 0; i < routes.size(); ++i) {
@@ -74,7 +74,7 @@ ProgramBudget split_budget(const std::vector<Route>& routes, Bytes budget) {
     Bytes least = staged;
     slab_sums(routes, 0, least);
     use.needs = std::min(use.needs, least + messages);
-    // Give sums as much as messages, if the smallest messages still fit.
+    // Give sums as many bytes as messages, unless even the smallest messages would not fit then.
     const Bytes left = budget - staged;
     const Bytes most = std::min(left / 2, left - messages) / narrowing - (narrowing > 1 ? 16 : 0);
     use.staged = staged;
@@ -84,7 +84,8 @@ ProgramBudget split_budget(const std::vector<Route>& routes, Bytes budget) {
   return use;
 }
 
-/// An Error (kInfeasible) if there are too many slabs: each of them is a turn of all devices.
+/// Returns an Error (kInfeasible) if there are too many slabs, because each slab is a turn of all
+/// devices.
 Status check_slabs(const ProgramBudget& use, Bytes budget) {
   constexpr std::int64_t kMostSlabs = 1 << 16;
   for (const SlabSums& sums : use.sums) {

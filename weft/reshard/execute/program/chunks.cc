@@ -8,7 +8,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Longest direct chunk, well below what MPI can count in an int.
+/// The longest chunk that needs no packing. MPI counts bytes in an int, whose limit is much larger.
 constexpr Bytes kLongestDirect = 256 << 20;
 
 }  // namespace
@@ -19,7 +19,8 @@ Chunk Chunks::next() {
   if (goes_direct(message)) {
     take(message, kLongestDirect, chunk);
   } else {
-    // A chunk ends where it is full, where the message ends, or before a direct region.
+    // A chunk ends where it is full, where the message ends, or before a region that needs no
+    // packing.
     while (region_ < message.regions.size() && !goes_direct(message) &&
            take(message, longest_, chunk)) {
     }
@@ -39,7 +40,7 @@ bool Chunks::goes_direct(const Message& message) const {
 bool Chunks::take(const Message& message, Bytes longest, Chunk& chunk) {
   const Region& region = message.regions[region_];
   const std::int64_t all = region.bytes() / region.element;
-  // Whole elements only, so that both ends can pack and unpack a chunk by itself.
+  // Take whole elements only, so that both ends can pack and unpack each chunk separately.
   const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
   if (end == element_) return false;
   for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));

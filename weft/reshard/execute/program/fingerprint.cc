@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every field that can change a message goes into the hash, and none that may differ between ranks,
-// such as the number of the device itself. Lists are preceded by their length, so that neighbouring
-// lists cannot be confused.
+// Hashes every field that can change a message. Fields that may differ between ranks, such as the
+// number of the device itself, are left out. The length of each list is hashed before its items, so
+// that two neighbouring lists cannot be confused with other lists.
 #include "weft/reshard/execute/program/fingerprint.h"
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A hash of 64 bits. It need not resist attacks: ranks of one job trust each other.
+/// A hash of 64 bits. It need not resist attacks, because the ranks of one job trust each other.
 class Mixer {
  public:
   void add(std::int64_t number) {
@@ -63,7 +63,7 @@ std::uint64_t fingerprint(const std::vector<Array>& arrays, const ProgramOptions
     mixer.add_all(problem.node_of);
     mixer.add(problem.source);
     mixer.add(problem.target);
-    // Teams of a partial target say which devices together hold the sum.
+    // The teams of a partial target say which devices hold the sum together.
     mixer.add_all(problem.target.team);
     for (const Step& step : array.plan->steps) {
       for (const LayoutPtr& layout : step.layouts) mixer.add(*layout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs are made and measured, since only they know what is staged. For many devices that would
-// take too long: then only the device with the largest source and the one with the largest target
-// count.
+// Makes the programs of a plan and measures their memory, because only programs say what is staged.
+// On many devices this would take too long. Then it makes only two programs: for the device with
+// the largest source and for the device with the largest target.
 #include "weft/reshard/execute/program/footprint.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Bytes of source and target, by device.
+/// Bytes of source and target, indexed by device.
 struct BothEnds {
   std::vector<Bytes> in, out;
 };
@@ -49,7 +49,8 @@ void add(const Program& program, const BothEnds& ends, Footprint& footprint) {
     }
     if (!turn.shuffles.empty()) marks = std::max(marks, mark_bytes(turn.shuffles));
   }
-  // A budget limits messages; if they are short, four of them need less than the budget.
+  // A budget limits the memory for messages. If messages are short, four of them need less than
+  // this limit.
   const Bytes messages = marks + std::min(program.message_budget, 4 * longest);
   const Bytes buffers =
       footprint.in_place ? program.buffers[0] : ends.in[program.self] + ends.out[program.self];
@@ -77,7 +78,7 @@ Result<Footprint> footprint(const Problem& problem, const Plan& plan,
   const std::vector<Device> devices = devices_to_look_at(ends);
   if (options.in_place) {
     const auto programs = make_programs_in_place(arrays, devices, options);
-    // Not possible in place: measure the plan with two buffers, and keep the reason.
+    // The plan cannot run in place. Measure it with two buffers, and keep the reason.
     if (!programs) {
       ProgramOptions apart = options;
       apart.in_place = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_setup() decides what must be the same on all devices: the kind of each round
-// (in_place_rounds.h), the turns that it takes, and how the budget is divided. program_of() then
-// writes the turns of one device.
+// Builds programs in place. make_setup() decides what must be the same on all devices: the kind of
+// each round (in_place_rounds.h), the turns of each round, and the division of the budget. Then
+// program_of() writes the turns of one device.
 //
 // Sender and receiver have different regions, because data lies in different places on the two
 // devices. So a message is a stream of elements in the order in which the box is visited. Both
@@ -73,7 +73,8 @@ class InPlaceBuilder {
       case InPlaceKind::kGather:
         write_kept(hop, turns[first]);
         for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
-          // The device sends it from its new place, where it stays as well.
+          // A piece that the device sends also stays on the device. So it is sent from its new
+          // place.
           const Part part = piece.to == self_ ? piece.to_part : part_with(hop + 1, box);
           add(regions(hop + 1, part, box, piece), peer_regions[first + 1][key(piece)]);
         });
@@ -114,8 +115,8 @@ class InPlaceBuilder {
     return Layout::kAbsent;
   }
 
-  /// The memory of a part: parts lie one behind the other. After the last hop they lie in the order
-  /// of the target's parts.
+  /// The memory of a part. Parts lie one after the other in the buffer. After the last hop they
+  /// have the order of the target's parts.
   Storage storage(std::size_t layout, Part part) const {
     const bool ends = layout + 1 == route_.layouts.size();
     const Layout& at = *route_.layouts[layout];
@@ -174,10 +175,11 @@ class InPlaceBuilder {
     return {buffer, array_, offset, item_, {{elements, item_}}};
   }
 
-  /// What goes between this device and another one in a round that is divided into sub-rounds.
+  /// The data that moves between this device and another device in a round that is divided into
+  /// sub-rounds.
   struct Stream {
     const Piece* piece;
-    std::vector<Region> regions;  ///< where it is sent from, or where it ends up
+    std::vector<Region> regions;  ///< the regions that send it, or that hold it afterwards
     std::int64_t elements;
 
     /// The first element of a sub-round.
@@ -192,7 +194,7 @@ class InPlaceBuilder {
     std::vector<Stream> sent, received;
   };
 
-  /// `target_layout`: the layout in which received elements have their place.
+  /// `target_layout`: the layout that determines where received elements are stored.
   Streams streams(std::size_t hop, const InPlaceRound& round, std::size_t target_layout) const {
     Streams all;
     for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
@@ -206,8 +208,8 @@ class InPlaceBuilder {
     return all;
   }
 
-  /// Sub-rounds are received into one half of staging, while the other half, received in the turn
-  /// before, is added.
+  /// Each sub-round is received into one half of staging. In the same turn, the other half, which
+  /// was received in the turn before, is added to the data.
   void write_sum(std::size_t hop, const InPlaceRound& round, std::size_t first,
                  std::vector<Turn>& turns, std::vector<PeerRegions>& peer_regions) const {
     const Streams mine = streams(hop, round, hop);
@@ -239,8 +241,9 @@ class InPlaceBuilder {
     write_kept(hop, turns[first + static_cast<std::size_t>(round.sub_rounds)]);
   }
 
-  /// Receives each sub-round into free memory: first the unused end of the buffer and staging, then
-  /// what earlier sub-rounds have sent. The last turn moves everything to its place.
+  /// Receives each sub-round into free memory. At first this is the unused end of the buffer, and
+  /// staging. Later it is the memory of data that earlier sub-rounds have sent. The last turn moves
+  /// everything to its final place.
   void write_exchange(std::size_t hop, const InPlaceRound& round, std::size_t first,
                       std::vector<Turn>& turns, std::vector<PeerRegions>& peer_regions) const {
     const Streams mine = streams(hop, round, hop + 1);
@@ -273,7 +276,8 @@ class InPlaceBuilder {
   Bytes staging_offset_, item_;
 };
 
-/// Cuts regions into messages at the same bytes on both sides, although their regions differ.
+/// Cuts regions into messages. Sender and receiver cut at the same bytes, although their regions
+/// differ.
 void write_streams(const PeerRegions& peer_regions, Bytes limit, Turn& turn) {
   for (const auto& [key, regions] : peer_regions) {
     std::vector<Message>& list = key.send ? turn.sends : turn.receives;
@@ -307,12 +311,13 @@ struct InPlaceSetup {
   std::vector<Route> routes;
   std::vector<std::vector<InPlaceRound>> rounds;  ///< indexed by array and hop
   std::size_t turns = 0;
-  std::vector<Bytes> offsets;  ///< indexed by array: of its staging
+  std::vector<Bytes> offsets;  ///< indexed by array: where its staging begins
   Bytes staging = 0, item = 1;
   Bytes marks = 0;  ///< most that the marks of shuffle() may need on any device
 };
 
-/// Bytes for one bit per element of the device that holds most: the marks of shuffle().
+/// Bytes for the marks of shuffle(): one bit per element, on the device that holds the most
+/// elements.
 Bytes marks_for(const Route& route) {
   std::int64_t largest = 0;
   for (Device device = 0; device < route.problem->source.devices(); ++device) {
@@ -351,7 +356,7 @@ Result<InPlaceSetup> make_setup(const std::vector<Array>& arrays, Bytes budget) 
   }
   all.item = split.item;
   all.marks = split.marks;
-  Bytes least_staging = 0;  // of the array that needs most
+  Bytes least_staging = 0;  // of the array that needs the most
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Bytes item = arrays[i].problem->item_size;
     const Bytes allowance = budget > 0 ? std::max(item, split.staging_per_array(budget)) : 0;

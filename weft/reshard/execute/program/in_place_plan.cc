@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose rounds can all run with one buffer.
+// Finds plans whose rounds can all run with one buffer.
 //
-// The cheapest plan often has a round that needs two buffers. So several plans are made, and tried
-// from the cheapest to the most expensive until all rounds of one can run in place.
+// The cheapest plan often has a round that needs two buffers. So several plans are made. They are
+// tried in order, the cheapest first. The first plan whose rounds can all run in place is used.
 #include <algorithm>
 
 #include "weft/reshard/execute/program/in_place.h"
@@ -12,15 +12,15 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Plans of which one may be possible in place.
+/// Makes several plans, some of which may be possible in place.
 std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& options) {
   std::vector<Plan> plans;
   OverlapCache overlaps(problem.node_of);
   if (options.direct && !problem.target.partial()) {
     return {direct_plan(problem, options.link, overlaps)};
   }
-  // A plan that avoids rounds moves everything at once, which often needs both buffers. Ignoring
-  // the cost of rounds leads to plans with more, simpler rounds.
+  // A plan with few rounds moves much data at once, which often needs both buffers. If rounds cost
+  // nothing, the planner finds plans with more rounds, which are simpler.
   PlannerOptions volume_alone = options;
   volume_alone.link.step = volume_alone.link.message = 0;
   for (const PlannerOptions& prices : {options, volume_alone}) {
@@ -36,8 +36,8 @@ std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& optio
   return plans;
 }
 
-/// Plans that first give every device the sum of the part that it holds, and then move the array.
-/// An all-reduce can always run in place, while a reduction on the way often cannot.
+/// Plans that first give every device the sum over the part that it holds, and then move the array.
+/// The first step is an all-reduce, which can always run in place. Other reductions often cannot.
 std::vector<Plan> sums_first(const Problem& problem, const PlannerOptions& options) {
   const std::size_t summands = problem.source.group_of_summand.size();
   const auto joined_groups = [&](Layout layout) {

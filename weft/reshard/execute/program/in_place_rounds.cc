@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each hop, this file chooses the kind of the round, then the sender of each piece, and then
-// the number of sub-rounds. All devices compute the same result, because it depends only on layouts
-// and the budget.
+// Decides how each hop runs with one buffer. It chooses the kind of the round, then the sender of
+// each piece, and then the number of sub-rounds. All devices compute the same result, because it
+// depends only on layouts and the budget.
 #include "weft/reshard/execute/program/in_place_rounds.h"
 
 #include <algorithm>
@@ -15,9 +15,10 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Sub-rounds if no budget asks for more: staging is then a small part of what is exchanged.
+/// The number of sub-rounds if no budget asks for more. Then staging is small compared with the
+/// data that is exchanged.
 constexpr std::int64_t kUsualSubRounds = 16;
-/// An upper limit: with more, listing the moves would take longer than running them.
+/// The most sub-rounds. With more sub-rounds, to list the moves would take longer than to run them.
 constexpr std::int64_t kMostSubRounds = 1 << 16;
 
 bool meet(const std::vector<Strips>& a, const Layout& layout, Part part) {
@@ -27,7 +28,7 @@ bool meet(const std::vector<Strips>& a, const Layout& layout, Part part) {
   return true;
 }
 
-/// For each device, the boxes of the next layout that it keeps or has been chosen to send.
+/// For each device, the boxes of the next layout that the device keeps or has been chosen to send.
 class Obligations {
  public:
   Obligations(const Route& route, std::size_t hop)
@@ -54,15 +55,17 @@ class Obligations {
   std::vector<std::vector<Part>> sent_;
 };
 
-/// Chooses the sender of each piece among the devices that hold a copy of it, by these rules in
-/// this order: prefer a device that does not keep the box itself; with `once`, prefer a device that
-/// does not already send the box; prefer the device with the fewest pieces to send. Returns for
-/// each device whether it keeps nothing of what it sends and, with `once`, also sends nothing
-/// twice.
+/// Chooses the sender of each piece among the devices that hold a copy of it. These rules apply in
+/// this order:
+///   1. Prefer a device that does not keep the box itself.
+///   2. If `once`, prefer a device that does not already send the box.
+///   3. Prefer the device with the fewest pieces to send.
+/// Returns for each device whether it keeps nothing of what it sends and, if `once`, also sends
+/// nothing twice.
 std::vector<char> choose_senders(const Route& route, std::size_t hop, bool once,
                                  std::vector<Piece>& pieces) {
   const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
-  // Devices that hold equal parts, by group and slots of the part.
+  // The devices that hold equal parts, indexed by group and slots of the part.
   std::map<std::vector<std::int32_t>, std::vector<Device>> holders;
   const auto key = [&](Part part) {
     std::vector<std::int32_t> slots{from.group[part]};
@@ -135,13 +138,14 @@ bool sums_alike(const Route& route, std::size_t hop, const std::vector<Piece>& p
   return true;
 }
 
-/// What one device sends and receives in a round: elements, and messages of the two directions.
+/// What one device sends and receives in a round, in elements, and the number of its messages in
+/// both directions together.
 struct Volumes {
   std::int64_t sent = 0, received = 0, messages = 0;
-};  // namespace
+};
 
-/// Chooses the number of sub-rounds and the staging for them. An Error (kInfeasible) if a device
-/// has no room.
+/// Chooses the number of sub-rounds, and computes the staging that they need. Returns an Error
+/// (kInfeasible) if the data that a device receives does not fit into its buffer.
 Status divide_round(const Route& route, std::size_t hop, Bytes allowance, InPlaceRound& round) {
   const Bytes item = route.problem->item_size;
   std::vector<Volumes> volumes(route.problem->source.devices());
@@ -169,10 +173,11 @@ Status divide_round(const Route& route, std::size_t hop, Bytes allowance, InPlac
   const auto staging_for = [&](std::int64_t sub_rounds) {
     Bytes staging = 0;
     for (const Volumes& mine : volumes) {
-      // The elements per sub-round are rounded for each message on its own: one more for each.
+      // The number of elements per sub-round is rounded for each message separately. So allow one
+      // more element for each message.
       const std::int64_t sub_round = std::min(
           mine.received, std::max(mine.received, mine.sent) / sub_rounds + mine.messages + 1);
-      // A reduction has one sub-round in flight while the one before it is added.
+      // In a reduction, one sub-round is in flight while the previous sub-round is added.
       staging =
           std::max(staging, (round.kind == InPlaceKind::kReduceStaged ? 2 : 1) * sub_round * item);
     }
@@ -187,7 +192,8 @@ Status divide_round(const Route& route, std::size_t hop, Bytes allowance, InPlac
   return {};
 }
 
-/// Chooses how one round runs in place. `allowance`: bytes of staging; 0: no limit.
+/// Chooses how one round runs in place. `allowance` is the bytes of staging that it may use; 0: no
+/// limit.
 Result<InPlaceRound> make_in_place_round(const Route& route, std::size_t hop, Bytes allowance,
                                          OverlapCache& overlaps) {
   const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];

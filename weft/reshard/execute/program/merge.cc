@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each device numbers its arrays and buffers from 0. Merging shifts these numbers (Shift) and sorts
-// the messages of all devices into the order that processes agree on. Messages between two devices
-// of the process are paired in order and become moves.
+// Merges programs. Each device numbers its arrays and buffers from 0, so merging shifts these
+// numbers (Shift). Messages between two devices of the process are matched in order and become
+// moves. The messages to and from other processes are sorted into an order that all processes
+// share.
 #include "weft/reshard/execute/program/merge.h"
 
 #include <algorithm>
@@ -21,9 +22,9 @@ constexpr Bytes kStagingAlign = 64;
 /// Where the buffers of one device are among the buffers of its process.
 struct Shift {
   std::int32_t arrays = 0;   ///< arrays of the devices before it
-  std::int32_t staging = 0;  ///< its staging buffer, as its own program numbers it
+  std::int32_t staging = 0;  ///< the number of its staging buffer in its own program
   std::int32_t shared = 0;   ///< the staging buffer of the process
-  Bytes offset = 0;          ///< of its staging in that buffer
+  Bytes offset = 0;          ///< where its staging begins in that buffer
 
   void apply(Region& region) const {
     region.array += arrays;
@@ -46,8 +47,8 @@ struct MergedMessage {
 };
 
 /// Sorts messages in the order that program.h promises, with processes as devices. Between two
-/// processes, messages that replace come first, then the numbers of the two devices decide, so that
-/// both processes get the same order.
+/// processes, messages that replace come first. After that, messages are sorted by the numbers of
+/// the two devices. So both processes get the same order.
 void sort_messages(std::vector<MergedMessage>& found, Device self, Device processes, bool sends,
                    std::vector<Message>& messages) {
   const auto key = [&](const MergedMessage& item) {
@@ -100,7 +101,7 @@ class Round {
   }
 
  private:
-  /// Messages within the process, in order, by sending and receiving device.
+  /// The messages within the process, in order, indexed by sending and receiving device.
   using Here = std::map<std::pair<Device, Device>, std::vector<Message>>;
 
   void add(Message message, Device from, Device to, const Shift& shift,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet ends where a long region begins, and a long region is a packet of its own. Both ends see
-// regions of the same sizes in the same order, so they make the same packets.
+// Divides messages into packets. A long region is a packet by itself, so the packet before it ends
+// there. Both ends see regions of the same sizes in the same order, so they make the same packets.
 #include "weft/reshard/execute/program/packets.h"
 
 #include <set>
@@ -12,7 +12,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Arrays to which messages of this turn add.
+/// The arrays to which messages of this turn add something.
 std::set<std::int32_t> added_arrays(const Turn& turn) {
   std::set<std::int32_t> arrays;
   for (const Message& message : turn.receives) {
@@ -23,14 +23,14 @@ std::set<std::int32_t> added_arrays(const Turn& turn) {
 }
 
 void divide(const Message& message, bool add, Bytes least_direct, std::vector<Packet>& packets) {
-  bool open = false;  // whether the last packet takes more regions
+  bool open = false;  // whether the last packet accepts more regions
   for (const Region& region : message.regions) {
     const Bytes bytes = region.bytes();
     if (bytes == 0) continue;
     if (!open || bytes >= least_direct) packets.push_back({message.peer, 0, {}});
     packets.back().bytes += bytes;
     packets.back().parts.push_back({region, add});
-    // A long region closes its packet; short ones are collected in one.
+    // A long region closes its packet. Short regions are collected in one packet.
     open = bytes < least_direct;
   }
 }
@@ -46,7 +46,8 @@ std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct) {
     for (const Message& message : turn.receives) {
       divide(message, message.add, least_direct, out.receives);
     }
-    // If an array gets both kinds, turn the parts that replace into additions to neutral elements.
+    // If some parts of an array replace and other parts add, also add the parts that replace, to
+    // neutral elements.
     const std::set<std::int32_t> added = added_arrays(turn);
     for (Packet& packet : out.receives) {
       for (Packet::Part& part : packet.parts) {

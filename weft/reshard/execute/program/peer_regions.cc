@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two devices store the same box with different strides. They nevertheless have to agree on how it
-// is divided into regions, without asking each other. So agreed_regions() merges strips into one
-// region only if they are at equal distances in every part in which either device may ever store
-// them (Route::for_each_storage()); both devices can tell that from the layouts.
+// Finds the regions of messages. Two devices may store the same box with different strides. They
+// have to divide the box into the same regions without asking each other. So agreed_regions() looks
+// at every part in which one of the two devices may store the box (Route::for_each_storage()). It
+// merges strips into one region only if the strips are at equal distances in all these parts. Both
+// devices can tell this from the layouts.
 #include "weft/reshard/execute/program/peer_regions.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace {
 
 /// Whether the product of `dims` is contiguous in a part that contains it.
 bool dense_in(const Layout& layout, Part part, const std::vector<Strips>& dims) {
-  // From the innermost dimension outwards: whole dimensions, then a piece of one, then single
-  // indices.
+  // The product is contiguous if it consists, from the innermost dimension outwards, of whole
+  // dimensions, then a piece of one dimension, then single indices.
   bool whole = true;
   for (std::size_t i = dims.size(); i-- > 0;) {
     const Strips& strips = layout.cuts[i]->piece(part);
@@ -96,7 +97,7 @@ std::vector<Region> agreed_regions(const Route& route, const Storage& storage,
   std::vector<std::vector<Span>> spans(dims.size());
   for (std::size_t dim = 0; dim < dims.size(); ++dim) {
     std::vector<const Strips*> parts{&storage.dims[dim]};
-    // Two strips always have one distance. From three on all distances have to be equal.
+    // Two strips have only one distance. With three or more strips, all distances have to be equal.
     if (dims[dim].size() > 2) {
       for (const Device device : devices) {
         route.for_each_storage(device, [&](const Layout& layout, Part part) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_route() turns a plan into a list of layouts, drops layouts at the end that need no turn of
-// their own, and numbers the turns. find_placements() then visits all hops once. It places each
-// part by the first of these rules that applies:
+// Decides where parts are stored. make_route() turns a plan into a list of layouts, drops layouts
+// at the end that need no separate turn, and numbers the turns. Then find_placements() visits all
+// hops once. It places each part by the first of these rules that applies:
 //   1. In the last hop, the part lies in its final place in the target.
 //   2. If nothing has to be received or added, the part is a view: it lies in the place of the part
 //      that contains it.
@@ -45,15 +45,17 @@ bool same_parts(const Layout& before, const Layout& after) {
   return true;
 }
 
-/// Equal for devices that hold the same part: its group, then its slot in each dimension.
+/// A key that is equal for devices that hold the same part: the group of the part, then its slot in
+/// each dimension.
 std::vector<std::int32_t> key_of(const Layout& layout, Device device) {
   std::vector<std::int32_t> key{layout.group[device]};
   for (const auto& cut : layout.cuts) key.push_back(cut->slot_of[device]);
   return key;
 }
 
-/// See Route::Hop::sole_keeper. True for a device if all devices that want the same part of the
-/// next layout hold the same part now: then none of them receives what another one keeps.
+/// See Route::Hop::sole_keeper. Consider all devices that want the same part of the next layout. If
+/// all of them hold the same part now, none of them receives data that another one keeps. Then the
+/// result is true for these devices.
 std::vector<char> sole_keeper(const Layout& from, const Layout& to) {
   std::vector<char> alone(to.devices(), 0);
   if (!to.grid || !from.further.empty() || !to.further.empty()) return alone;
@@ -85,14 +87,14 @@ Route::Hop hop_between(const Layout& from, const Layout& to, bool first) {
   return hop;
 }
 
-/// The part of the target that contains this part of a layout, if it may stay there until the end;
-/// else nullptr.
+/// The part of the target that contains this part of a layout. nullptr if this part may not stay in
+/// the target buffer until the end.
 const Part* target_part_for(const Route& route, const std::vector<Part>& target_parts,
                             const std::vector<Part>& last_parts, std::size_t layout, Part part) {
   const Layout& at = *route.layouts[layout];
   const Layout& target = route.problem->target;
-  // In a partial target only the data that the device holds in the end may lie there. The rest
-  // of the buffer is filled with the neutral element before the first round.
+  // In the buffer of a partial target, only the data that the device holds in the end may be
+  // stored. The rest of the buffer is filled with the neutral element before the first round.
   const bool stays = std::any_of(last_parts.begin(), last_parts.end(),
                                  [&](Part last) { return within(at, part, *route.last, last); });
   if (!stays) return nullptr;
@@ -151,8 +153,9 @@ Route make_route(const Problem& problem, const Plan& plan) {
   for (std::size_t i = 0; i + 1 < route.layouts.size(); ++i) {
     moves.push_back(anything_moves(*route.layouts[i], *route.layouts[i + 1]));
   }
-  // A view at the end would cost a turn of its own, which copies it into the target. If the layout
-  // before it holds the same parts, the round before can deliver straight to the target instead.
+  // A view at the end would cost an additional turn, which copies the view into the target. If the
+  // layout before the view has the same parts, the round before can write directly to the target
+  // instead.
   while (moves.size() > 1 && !moves.back() &&
          same_parts(*route.layouts.end()[-2], *route.layouts.back())) {
     route.layouts.erase(route.layouts.end() - 2);
@@ -243,7 +246,7 @@ Bytes arrange(const std::vector<Block*>& blocks) {
   Bytes all = 0;
   std::vector<const Block*> placed;
   for (Block* block : order) {
-    // First fit: the first gap between the blocks that are alive at the same time.
+    // First fit: use the first gap between the blocks that are alive at the same time.
     std::vector<const Block*> alive;
     for (const Block* other : placed) {
       if (other->read >= block->written) alive.push_back(other);

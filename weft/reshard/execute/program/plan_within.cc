@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that fit into a budget, which must hold staging between rounds and messages in flight.
+// Finds plans that fit into a budget. The budget must hold staging between rounds, and messages in
+// flight.
 //
 // The search uses only two simple rules: a limit for each layout that is kept between rounds, and
 // the cost of messages that the budget divides. Whether a plan really fits is measured afterwards
@@ -29,7 +30,7 @@ bool stays_at_ends(const Problem& problem, const Layout& layout) {
   return true;
 }
 
-/// Keeps the cheapest of the plans that fit; if none fits, the one that needs the least memory.
+/// Keeps the cheapest plan that fits. If no plan fits, keeps the plan that needs the least memory.
 class Choice {
  public:
   Choice(const Problem& problem, const PlannerOptions& options, Bytes budget)
@@ -42,7 +43,8 @@ class Choice {
     }
     const BudgetUse use = budget_use({{problem_, &*plan, {}}}, budget_);
     const bool fits = use.needs <= budget_;
-    // Staging leaves less for messages: price the plan with the messages that it can really use.
+    // Staging leaves less memory for messages. Price the plan with the messages that it can really
+    // use.
     Link link = options_->link;
     link.window = fits ? 2 * use.message : 0;
     update_totals(*plan, *problem_, link);
@@ -84,7 +86,8 @@ Choice choose(const Problem& problem, const PlannerOptions& options, Bytes budge
     };
     choice.offer(make_plan(problem, careful));
   };
-  // A round may read one staged layout while it writes another one: each gets half of the budget.
+  // A round may read one staged layout while it writes another one. So each of the two gets half of
+  // the budget.
   offer_with_staging(budget / 2);
   if (options.direct) return choice;
   if (!problem.target.partial()) {
@@ -94,8 +97,8 @@ Choice choose(const Problem& problem, const PlannerOptions& options, Bytes budge
     choice.offer(make_plan(problem, direct));
   }
   if (!choice.fits()) offer_with_staging(0);
-  // No direct plan leads to summands. Their layouts may need more staging than the rules allow and
-  // the plan may fit nevertheless.
+  // If the target is partial, there is no direct plan. A plan may fit although its layouts need
+  // more staging than the rules allow.
   if (!choice.fits()) choice.offer(make_plan(problem, within));
   return choice;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program is built, for all arrays side by side:
+// Builds programs, for all arrays together:
 //
 // 1. Each plan becomes a route: the layouts that the array passes through, with the turns in which
 //    data moves (placement.h).
 // 2. The budget is divided between staging and messages (budget.h). All devices get the same
 //    result, because it depends only on layouts.
-// 3. For each hop of a route the device looks up where its parts lie before and after it, and adds
-//    local moves and regions of messages (ProgramBuilder).
+// 3. For each hop of a route, the device looks up where its parts lie before and after the hop. It
+//    adds local moves, and regions of messages (ProgramBuilder).
 // 4. The regions for each peer are cut into messages (peer_regions.h).
 #include "weft/reshard/execute/program/program.h"
 
@@ -49,7 +49,8 @@ class ProgramBuilder {
         joint_(joint),
         sums_(sums) {}
 
-  /// Adds the array's part to each turn. `staging`: number of the staging buffer.
+  /// Adds what the device does for this array to each turn. `staging`: number of the staging
+  /// buffer.
   void write(std::int32_t staging, std::vector<Turn>& turns,
              std::vector<PeerRegions>& peer_regions) {
     staging_ = staging;
@@ -74,7 +75,8 @@ class ProgramBuilder {
     }
   }
 
-  /// Regions of a partial target for which the device holds no data: they become neutral.
+  /// Adds the regions of a partial target for which the device holds no data. They will be filled
+  /// with neutral elements.
   void write_neutral(std::vector<Region>& neutral) const {
     const Layout &target = route_.problem->target, &last = *route_.last;
     if (!target.partial() || !target.holds(self_)) return;
@@ -168,8 +170,8 @@ class ProgramBuilder {
   /// Whether the source is cast while it is read.
   bool casts_source() const { return source_item(*route_.problem) != route_.problem->item_size; }
 
-  /// Where the device keeps its own part that has the same region and group as `part`. Several
-  /// devices may hold equal parts. A piece names only one of these parts as its sender's part.
+  /// Where the device stores the part that has the same region and group as `part`. Several devices
+  /// may hold equal parts, but Piece::from_part names only the first of these parts.
   const Placement& placement_like(std::size_t hop, Part part) const {
     const Layout& layout = *route_.layouts[hop];
     const auto& placements = placements_.of_layout[hop];
@@ -223,8 +225,8 @@ class ProgramBuilder {
       const std::vector<Strips> dims = shared(hop, piece.from_part, piece.to_part);
       const std::vector<Device> both{piece.from, piece.to};
       std::vector<Region> regions = agreed_regions(route_, storage_of(*placement), dims, both);
-      // With a cast or a slab, the bytes that are sent differ from the bytes in the other device's
-      // buffer.
+      // If elements are cast or divided into slabs, the bytes that are sent differ from the bytes
+      // in the other device's buffer.
       const bool direct = !casts_source() && !sums_.slabs && regions.size() == 1 &&
                           regions[0].dense() && lies_dense(route_, dims, both);
       if (direct) regions[0].direct = true;

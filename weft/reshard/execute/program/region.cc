@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cut() and slice() depend only on extents. A region has the same extents on sender and receiver,
-// but other strides. So both devices divide a box into the same pieces, although they store it
-// differently.
+// Makes regions and divides them. cut() and slice() depend only on extents. A region has the same
+// extents on sender and receiver, but may have other strides. So both devices divide a box into the
+// same pieces, although they store it differently.
 #include "weft/reshard/execute/program/region.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// The index of `position` if the gaps between strips are left out; it must be in a strip.
+/// The index of `position` if the gaps between strips are left out. `position` must be in a strip.
 std::int64_t index_in(const Strips& strips, std::int64_t position) {
   std::int64_t before = 0;
   for (const Interval& strip : strips) {
@@ -115,7 +115,8 @@ std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t h
   const std::int64_t all = region.bytes() / region.element;
   if (low >= high) return {};
   if (low == 0 && high == all) return {region};
-  // The end of one iteration of the outermost loop, then whole iterations, then the start of one.
+  // A slice consists of the end of one iteration of the outermost loop, then whole iterations, then
+  // the start of another iteration.
   const Loop outer = region.loops.front();
   const std::int64_t inside = all / outer.extent;
   Region inner = region;
@@ -158,7 +159,8 @@ bool divide_alike(const Region& from, const Region& to) {
   std::vector<Loop> a = joined(from).loops, b = joined(to).loops;
   while (!a.empty() && !b.empty()) {
     std::int64_t &x = a.back().extent, &y = b.back().extent;
-    // The longer loop has to be a multiple of the shorter one; the rest of it goes on outside.
+    // The extent of the longer loop has to be a multiple of the shorter extent. The quotient
+    // remains as a loop outside.
     const std::int64_t extent = std::min(x, y);
     if (x % extent != 0 || y % extent != 0) return false;
     x /= extent;
@@ -184,7 +186,8 @@ Region packed(const Region& region, std::int32_t buffer, Bytes offset) {
 
 Region joined(Region region) {
   std::vector<Loop> loops;
-  // A loop continues the one around it if that advances by exactly the extent of this one.
+  // A loop continues the loop around it if one step of the outer loop is as long as all steps of
+  // this loop.
   for (const Loop& loop : region.loops) {
     if (loop.extent == 1) continue;
     if (!loops.empty() && loops.back().stride == loop.stride * loop.extent) {
@@ -200,8 +203,9 @@ Region joined(Region region) {
 StridedCopy copy_between(const Region& from, const Region& to, Bytes all) {
   WEFT_CHECK(from.bytes() == to.bytes() && from.element == to.element);
   std::vector<CopyLoop> loops;
-  // Both walk the same box in the same order, but one loop of a region may be several of the other.
-  // So divide them into common loops, from the innermost on.
+  // Both regions walk the same box in the same order. But one loop of a region may correspond to
+  // several loops of the other region. So divide the loops into common loops, starting with the
+  // innermost.
   std::vector<Loop> a = joined(from).loops, b = joined(to).loops;
   while (!a.empty() && !b.empty()) {
     Loop &x = a.back(), &y = b.back();

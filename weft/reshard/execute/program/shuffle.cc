@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffer is treated as an array of units. A unit is the longest piece that no move splits. Each
-// unit that has to move starts a chain: it replaces another unit, which moves to its own
-// destination, and so on. The chain ends at a place whose unit does not move or has already been
-// moved. One mark per unit says whether the unit has been moved.
+// Runs shuffles. The buffer is treated as an array of units. A unit is the longest piece that no
+// move splits. Each unit that has to move starts a chain: it replaces another unit, which moves to
+// its own destination, and so on. The chain ends at a place whose unit does not move or has already
+// been moved. One mark per unit says whether the unit has been moved.
 #include "weft/reshard/execute/program/shuffle.h"
 
 #include <algorithm>
@@ -41,8 +41,9 @@ struct Runs {
     }
     return at;
   }
-  /// The inverse: which byte of the region lies at offset `at`; -1: none. It relies on the loops
-  /// being those of a dense array, where each stride exceeds the extent of all loops inside it.
+  /// The inverse of place(): which byte of the region lies at offset `at`; -1: none. The loops must
+  /// be those of a dense array, where each stride is at least as large as the range of all loops
+  /// inside it.
   Bytes index(Bytes at) const {
     if (at < offset || at >= end) return -1;
     at -= offset;
@@ -61,7 +62,8 @@ struct Runs {
   std::vector<Loop> loops;
 };
 
-/// The unit: the longest piece such that all runs begin and end at multiples of it.
+/// The number of bytes of a unit: the largest number such that all runs begin and end at multiples
+/// of it.
 Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   Bytes unit = 0;
   for (const Shuffle& shuffle : shuffles) {
@@ -76,7 +78,8 @@ Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   return unit;
 }
 
-/// Destination of each byte of a shuffle: its regions, one behind the other.
+/// Finds the destination of each byte of a shuffle. The bytes of its regions are counted one region
+/// after the other.
 class Targets {
  public:
   explicit Targets(const std::vector<Region>& regions) {
@@ -100,10 +103,10 @@ class Targets {
   std::vector<Bytes> ends_;
 };
 
-/// Finds the move that takes away a unit, by the place of the unit.
+/// Finds, for the place of a unit, the shuffle that moves this unit away.
 class Sources {
  public:
-  /// A byte of a shuffle, counted over its regions.
+  /// A byte of a shuffle. `index` counts the bytes of all its regions, one region after the other.
   struct Found {
     std::size_t shuffle;
     Bytes index;
@@ -159,12 +162,13 @@ class Sources {
  private:
   struct Space {
     Bytes end = 0, bucket = 1, first_bit = 0;
-    /// Moves by buckets of the buffer in which they may lie, to look at few of them.
+    /// The buffer is divided into buckets. For each bucket: the entries of from_ that may lie in
+    /// it. So a lookup compares only a few entries.
     std::array<std::vector<std::size_t>, 256> moves;
   };
   Bytes unit_;
   std::vector<Runs> from_;
-  std::vector<Found> starts_;  ///< indexed by entry of from_: its first byte
+  std::vector<Found> starts_;  ///< indexed by entry of from_: the first byte of this region
   std::map<std::int32_t, Space> spaces_;
 };
 
@@ -215,7 +219,7 @@ void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::
       const Bytes start = from.place(index);
       if (taken.set(sources.bit(from.buffer, start))) continue;
       std::memcpy(carried.data(), buffers[from.buffer] + start, size);
-      // Follow the chain: put the carried unit down and take up the one that lay there.
+      // Follow the chain: put the carried unit down, and pick up the unit that was in this place.
       for (Sources::Found now{sources.starts()[i].shuffle, sources.starts()[i].index + index};;) {
         const Targets::Place place = to[now.shuffle].place(now.index);
         std::byte* there = buffers[place.buffer] + place.at;

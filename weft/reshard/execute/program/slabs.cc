@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slabs are numbered in row-major order over the extents of the largest part. A smaller part has
-// some empty slabs, which keeps the turns of all devices in step.
+// Divides parts into slabs. Slabs are numbered in row-major order over the extents of the largest
+// part. Some slabs of a smaller part are empty, so that all devices have the same number of turns.
 #include "weft/reshard/execute/program/slabs.h"
 
 #include <algorithm>
@@ -34,7 +34,8 @@ Slabs::Slabs(const Layout& layout, std::int64_t most) {
   elements_ = 1;
   for (const std::int64_t extent : extents_) elements_ *= extent;
   if (extents_.empty() || elements_ == 0) return;
-  // Divide the outermost dimension whose rows fit; dimensions outside of it become single indices.
+  // Divide the outermost dimension whose rows fit. In the dimensions outside of it, a slab has a
+  // single index.
   std::int64_t inside = elements_ / extents_[0];
   while (inside > most && dim_ + 1 < extents_.size()) {
     count_ *= extents_[dim_++];
