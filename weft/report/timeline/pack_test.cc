@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real reader of the format runs in the browser; tests/report/test_timeline.py tests it. Here a
-// simple reader decodes the span columns.
+// Checks the packed format with a simple reader that decodes the span columns. The real reader runs
+// in the browser; tests/report/test_timeline.py tests it.
 #include "weft/report/timeline/pack.h"
 
 #include <gtest/gtest.h>

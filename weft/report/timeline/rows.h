@@ -12,17 +12,17 @@ namespace weft::report {
 struct LaneSpan {
   Nanos start = 0;
   Nanos duration = 0;
-  std::uint32_t event = 0;  ///< index into the rank's events; the tie-break of the sort order
+  std::uint32_t event = 0;  ///< index into the rank's events; orders spans that are otherwise equal
   std::uint32_t depth = 0;  ///< row, counted from the top; nest() and stack() set it
 
   Nanos end() const { return start + duration; }
 };
 
-/// For host threads: a call goes one row below the innermost call that is still open when it
-/// starts. Sorts the spans by start. O(n log n).
+/// Sets the depths for a host thread: a call goes one row below the innermost call that is still
+/// open when it starts. Sorts the spans by start. Takes O(n log n) time.
 void nest(std::vector<LaneSpan>& spans);
-/// For streams: a span goes to the first row that is free when it starts. Sorts the spans by start.
-/// O(n log n + n r) for r rows.
+/// Sets the depths for a stream: a span goes to the first row that is free when it starts. Sorts
+/// the spans by start. Takes O(n log n + n r) time for r rows.
 void stack(std::vector<LaneSpan>& spans);
 
 }  // namespace weft::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds ranks that spend their time in about the same way. The page shows the first rank of each
-// such group and folds the others. Each rank is compared with the first ranks of the groups found
-// so far.
+// Finds ranks that spend their time in about the same way. Similar ranks form a group. The page
+// shows the first rank of each group and folds the others. Each rank is compared only with the
+// first ranks of the groups that are already known.
 #include <array>
 #include <cstdlib>
 
@@ -10,14 +10,17 @@
 namespace weft::report {
 namespace {
 
-/// Two ranks are similar if no class differs by more than this share of their total device time.
+/// Two ranks are similar if their times differ in no class of spans by more than this share of the
+/// larger total device time.
 constexpr double kTolerance = 0.02;
 
 struct Profile {
-  std::vector<std::string> lanes;              ///< names of the device lanes
-  std::array<Nanos, kSpanClasses + 1> time{};  ///< by class; the last entry is waiting time
+  std::vector<std::string> lanes;  ///< names of the device lanes
+  std::array<Nanos, kSpanClasses + 1>
+      time{};  ///< per class of spans; the last entry is the waiting time
 
-  /// Waiting time is left out: it is part of the communication class already.
+  /// The sum of the times of all classes. Waiting time is not added, because it is already part of
+  /// the communication class.
   Nanos total() const {
     Nanos sum = 0;
     for (std::size_t c = 0; c < kSpanClasses; ++c) sum += time[c];

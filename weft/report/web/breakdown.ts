@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three charts: the step of each rank divided by cause, its communication divided into hidden and
-// exposed, and the critical path divided by cause and by rank.
+// Makes the section with three charts: the step of each rank divided into causes, the communication
+// of each rank divided into hidden and exposed time, and the critical path divided by cause and by
+// rank.
 import { CAUSE_KINDS, legend, occurring } from "./causes";
 import { el } from "./dom";
 import { count, exactMs, share, withUnit } from "./figures";
@@ -12,7 +13,10 @@ import { collapsedTable } from "./data_table";
 
 const WAITING = CAUSE_KINDS.findIndex((kind) => kind.name === "waiting");
 
-/** Parts of a bar. Waiting of a single rank is divided further, by the rank that it waits for. */
+/**
+ * The parts of a bar. If the bar shows a single rank, its waiting time is divided further, by the
+ * rank that it waits for.
+ */
 function causeParts(row: Shown): Part[] {
   const times = meanTimes(row, (rank) => rank.causes);
   return CAUSE_KINDS.flatMap((kind, i): Part[] => {
@@ -64,7 +68,7 @@ export function breakdown(page: PageData): Section {
   );
 }
 
-/** Empty if no rank communicates. */
+/** The chart of hidden and exposed communication; empty if no rank communicates. */
 function overlap(page: PageData): HTMLElement[] {
   if (page.ranks.every((rank) => rank.communication === 0)) return [];
   const rows = foldRanks(page, (rank) => rank.communication - rank.hidden);
@@ -103,7 +107,7 @@ function overlap(page: PageData): HTMLElement[] {
   ];
 }
 
-/** Empty if no critical path was found. */
+/** The chart of the critical path; empty if no critical path was found. */
 function path(page: PageData): HTMLElement[] {
   const { length, causes } = page.path;
   if (length <= 0) return [];

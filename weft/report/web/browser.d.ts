@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Browser features that the type library of TypeScript 4.8 does not declare.
+// Declares browser features that the type library of TypeScript 4.8 does not declare.
 declare class DecompressionStream {
   constructor(format: "gzip" | "deflate");
   readonly readable: ReadableStream<Uint8Array>;
@@ -7,6 +7,6 @@ declare class DecompressionStream {
 }
 
 interface Uint8ArrayConstructor {
-  /** Undefined in older browsers. */
+  /** This function is undefined in older browsers. */
   fromBase64?(text: string): Uint8Array;
 }

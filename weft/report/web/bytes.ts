@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the text of a script element: base64, gzip, and columns of variable-length integers.
-// docs/design/report.md describes the format.
+// Decodes the text of the script element that contains the timeline: base64, inside it gzip, inside
+// it columns of variable-length integers. docs/design/report.md describes the format.
 
 export function fromBase64(text: string): Uint8Array {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -27,8 +27,9 @@ export class ColumnReader {
   }
 
   /**
-   * The next number, of up to 53 bits. The first three bytes are combined with shifts, which is fast;
-   * further ones with multiplication, because shifts in JavaScript work on 32 bits.
+   * The next number, which has at most 53 bits. The first three bytes are combined with shifts,
+   * which is fast. Further bytes are combined with multiplications, because shifts in JavaScript
+   * work on 32 bits only.
    */
   next(): number {
     const bytes = this.bytes;
@@ -62,7 +63,9 @@ export class ColumnReader {
     return Array.from({ length: this.count }, () => this.nextSigned());
   }
 
-  /** The whole column, if each number is stored as the difference from the previous one. */
+  /**
+   * All numbers of a column that stores the difference between each number and the previous number.
+   */
   allDeltas(): Uint32Array {
     const values = new Uint32Array(this.count);
     let value = 0;

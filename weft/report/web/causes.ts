@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, colours and meanings of the causes and parts of a step. All charts use these, so that a cause
-// has the same colour everywhere.
+// Defines the names, colours and meanings of the causes and parts of a step. All charts use these
+// definitions, so that a cause has the same colour everywhere.
 import { el } from "./dom";
 import type { CauseTimes, Parts } from "./page_data";
 
@@ -18,7 +18,10 @@ function kind(name: string, label: string, meaning: string, colour = name): Kind
   return { name, label, colour: `var(--weft-${colour.replace(/_/g, "-")})`, meaning };
 }
 
-/** In the order of diagnose::Cause in C++: lists of times are indexed by this order. */
+/**
+ * The causes in the order of diagnose::Cause in C++. The lists of times in the page's data have the
+ * same order.
+ */
 export const CAUSE_KINDS: readonly Kind[] = [
   kind("compute", "compute", "a kernel runs"),
   kind("memory_copy", "memory copies", "a copy or memset runs and no kernel does"),
@@ -41,12 +44,12 @@ export function partTimes(parts: Parts): number[] {
   return [parts.compute, parts.communication, parts.waiting, parts.host];
 }
 
-/** Indices of the kinds that take time in any of the lists. */
+/** Indices of the kinds that have a time above zero in at least one of the lists. */
 export function occurring(kinds: readonly Kind[], lists: CauseTimes[]): number[] {
   return kinds.map((_, i) => i).filter((i) => lists.some((times) => times[i] > 0));
 }
 
-/** `shown` are indices into `kinds`. */
+/** The legend of some kinds. `shown` has their indices in `kinds`. */
 export function legend(kinds: readonly Kind[], shown: number[]): HTMLElement {
   const items = shown.map((i) =>
     el(

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables, among them the collapsed table below every chart. It has the same numbers, for readers who cannot
-// see the chart, want to copy the numbers, or want to check them.
+// Makes tables, among them the collapsed table below every chart. The collapsed table has the
+// numbers of the chart, for readers who cannot see the chart, want to copy the numbers, or want to
+// check them.
 import { Child, el } from "./dom";
 
 export interface Column {
   title: string;
-  /** Text is left-aligned, numbers are right-aligned. */
+  /** True if the column has text. Text is left-aligned, numbers are right-aligned. */
   text?: boolean;
 }
 
@@ -26,7 +27,10 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLTabl
   );
 }
 
-/** A table that is created when the reader opens it, so that pages of a thousand ranks load quickly. */
+/**
+ * A table that is created only when the reader opens it, so that pages of a thousand ranks load
+ * quickly.
+ */
 export function collapsedTable(caption: string, columns: Column[], rows: () => Row[]): HTMLElement {
   const summary = el("summary", {}, "as a table");
   const details = el("details", { class: "data-table" }, summary);

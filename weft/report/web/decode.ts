@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the bytes that weft/report/timeline/pack.cc writes into a TimelineModel.
+// Turns the bytes that weft/report/timeline/pack.cc writes into a TimelineModel.
 import { ColumnReader } from "./bytes";
 import type { Collective, Lane, Path, Rank, Row, Spans, Step, TimelineModel } from "./model";
 
@@ -8,7 +8,7 @@ interface Header {
   recorded_spans: number;
   classes: string[];
   causes: string[];
-  /** Name and class of each label, alternating. */
+  /** Two entries per label: its name, then its class. */
   labels: (string | number)[];
   texts: string[];
   ranks: Rank[];
@@ -36,7 +36,10 @@ export function shortName(name: string): string {
   return head.split("::").pop() || plain;
 }
 
-/** Rows of one lane follow each other, so the depth of a row is its position within its lane. */
+/**
+ * Reads the rows. The rows of a lane are neighbours, so the depth of a row is its position within
+ * its lane.
+ */
 function readRows(columns: Columns): Row[] {
   const lanes = column(columns, "row.lane").all();
   const counts = column(columns, "row.spans").all();
@@ -50,7 +53,9 @@ function readRows(columns: Columns): Row[] {
   return rows;
 }
 
-/** `span.more` and `span.pause` exist only if some spans were merged. */
+/**
+ * Reads the spans. The columns `span.more` and `span.pause` exist only if some spans were merged.
+ */
 function readSpans(columns: Columns, rows: Row[]): Spans {
   const gaps = column(columns, "span.gap");
   const durations = column(columns, "span.duration");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panel below the timeline with everything that is known about the selected span.
+// Fills the panel below the timeline, which shows everything that is known about the selected span.
 import { formatBytes, formatCount, formatPoint, formatTime, readable } from "./format";
 import { callOf, collectiveOf, workOf } from "./links";
 import { busyOf, Collective, laneOf, rankNumber, TimelineModel } from "./model";
@@ -25,7 +25,9 @@ function jumpButton(text: string, span: number, jump: Jump): HTMLElement {
   return button;
 }
 
-/** The cause that the critical path has at this span; null if the span is not on the path. */
+/**
+ * The cause of the piece of the critical path at this span; null if the span is not on the path.
+ */
 function pathCause(model: TimelineModel, span: number): string | null {
   const piece = model.path.span.indexOf(span);
   return piece < 0 ? null : readable(model.causes[model.path.cause[piece]]);
@@ -79,7 +81,8 @@ function members(model: TimelineModel, collective: Collective, span: number, jum
     const rank = element("td");
     rank.append(jumpButton(String(rankNumber(model, member)), member, jump));
     const late = formatTime(start[member] - first);
-    // A member that ends before the last one arrives, such as the root of a broadcast, did not wait.
+    // A member that ends before the last member arrives, such as the root of a broadcast, did not
+    // wait.
     const isWaiting = collective.lastArrival <= end[member];
     const waits = isWaiting ? formatTime(collective.lastArrival - start[member]) : "none";
     row.append(rank, element("td", late, "number"), element("td", waits, "number"));

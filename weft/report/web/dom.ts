@@ -32,7 +32,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 export function copyButton(text: string): HTMLButtonElement {
   const button = el("button", { type: "button", class: "copy", title: "copy" }, "copy");
   button.addEventListener("click", () => {
-    // Undefined in some browsers on pages that were opened from a file.
+    // In some browsers the clipboard is undefined if the page was opened from a file.
     const clipboard: Clipboard | undefined = navigator.clipboard;
     const copied = clipboard ? clipboard.writeText(text) : Promise.reject();
     copied.then(

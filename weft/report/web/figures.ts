@@ -11,7 +11,10 @@ export function milliseconds(nanos: number): string {
   return size < 5e-7 ? "0" : ms.toFixed(3);
 }
 
-/** Milliseconds with three decimals, for tables: `weft diagnose` and `weft replay` print the same. */
+/**
+ * Milliseconds with three decimals, for tables. `weft diagnose` and `weft replay` print times in
+ * the same form.
+ */
 export function exactMs(nanos: number): string {
   return (nanos / 1e6).toFixed(3);
 }
@@ -43,7 +46,7 @@ export function several(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-/** "0-3, 7": `numbers` must be ascending; consecutive numbers become a range. */
+/** "0-3, 7": a list in which consecutive numbers become a range. `numbers` must be ascending. */
 export function ranges(numbers: number[]): string {
   const parts: string[] = [];
   for (let i = 0; i < numbers.length; ) {
@@ -55,7 +58,9 @@ export function ranges(numbers: number[]): string {
   return parts.join(", ");
 }
 
-/** About `wanted` round values from 0 to at most `limit`, for the ticks of an axis. */
+/**
+ * Round values from 0 to at most `limit`, for the ticks of an axis. Their number is about `wanted`.
+ */
 export function ticks(limit: number, wanted: number): number[] {
   if (!(limit > 0)) return [0];
   const rough = limit / wanted;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings, largest gain first: what costs time, where, what to do, and a command and a link that
-// show it. After the first eight, a button reveals the rest.
+// Makes the section of the findings, largest gain first. Each finding says what costs time, where,
+// and what to do. A command and a link show the finding in detail. If there are more than eight
+// findings, a button reveals the rest.
 import { command, el } from "./dom";
 import { exactMs, milliseconds, several, share } from "./figures";
 import type { Finding, Jump, PageData } from "./page_data";

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a chart again whenever its available width changes, so that its text keeps its size. A scaled
-// SVG would scale the text too.
+// Draws a chart again whenever its available width changes. Scaling the SVG instead would change
+// the size of the text.
 import { el } from "./dom";
 
 const LEAST = 560;
 
-/** `draw` gets the width in CSS pixels, at least LEAST; a narrower page scrolls the chart. */
+/**
+ * A box that contains the chart that `draw` returns. `draw` gets the width in CSS pixels, which is
+ * at least LEAST. On a narrower page, the reader can scroll the chart.
+ */
 export function fitted(draw: (width: number) => SVGElement): HTMLElement {
   const box = el("div", { class: "scroll" });
   let drawn = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses which ranks get a bar. A reader cannot compare a thousand bars. If a job has more than 32
-// ranks, the slowest ranks, the fastest ranks and those that findings name get one each, and a last bar
-// shows the mean of all others.
+// Chooses which ranks get a bar in a chart, because a reader cannot compare a thousand bars. If a
+// job has more than 32 ranks, only these ranks get a bar: the slowest ranks, the fastest ranks and
+// ranks that are named in findings. A last bar shows the mean of all other ranks.
 import { several } from "./figures";
 import type { PageData, RankData } from "./page_data";
 
@@ -15,7 +15,10 @@ export interface Shown {
   ranks: RankData[];
 }
 
-/** In ascending order of rank; the row of the others comes last. `cost` ranks from slow to fast. */
+/**
+ * The rows to show, in ascending order of rank. The row with the mean of the other ranks comes
+ * last. A rank with a higher `cost` is slower.
+ */
 export function foldRanks(page: PageData, cost: (rank: RankData) => number): Shown[] {
   const all = page.ranks;
   const single = (rank: RankData): Shown => ({ label: `rank ${rank.rank}`, ranks: [rank] });

@@ -11,8 +11,8 @@ export function formatTime(nanos: number): string {
 }
 
 /**
- * A point in time in ms, with enough decimals to distinguish points that are `resolution` ns apart. In
- * whole seconds if the resolution is 1 s or more.
+ * A point in time in ms, with enough decimals to distinguish points that are `resolution` ns apart.
+ * If the resolution is 1 s or more, the result is in whole seconds.
  */
 export function formatPoint(nanos: number, resolution: number): string {
   if (resolution >= 1e9) return `${(nanos / 1e9).toFixed(0)} s`;

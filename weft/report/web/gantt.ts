@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gantt charts of pipeline schedules: one row per device, time to the right, idle time shaded. All
-// charts of a page share one time scale, so that they can be compared.
+// Draws Gantt charts of pipeline schedules. A chart has one row per device. Time goes to the right,
+// and idle time is shaded. All charts of a page have the same time scale, so that readers can
+// compare them.
 import { el, svg } from "./dom";
 import { exactMs, several, share, ticks, withUnit } from "./figures";
 import { fitted } from "./fitted";
@@ -9,10 +10,10 @@ import { collapsedTable } from "./data_table";
 /** The JSON that write_charts() of schedule_chart.cc writes. */
 export interface ScheduleChart {
   title: string;
-  /** Whether times are nanoseconds; if not, they are abstract units of the schedule. */
+  /** True if times are nanoseconds, false if they are abstract units of the schedule. */
   in_nanos: boolean;
   step: number;
-  /** Idle share of the total time of all rows, 0 to 1. */
+  /** The idle part of the total time of all rows, from 0 to 1. */
   idle: number;
   microbatches: number;
   rows: ScheduleRow[];
@@ -40,14 +41,17 @@ const GAP = 4;
 const AXIS = 22;
 /** Width of a digit in CSS pixels. */
 const DIGIT = 7;
-/** Largest number of texts in a row: more could not be read and would slow the page down. */
+/**
+ * The largest number of texts in a row. More texts would be unreadable and would slow the page
+ * down.
+ */
 const MOST_TEXTS = 200;
 
 type Scale = (time: number) => number;
 
 /**
- * Draws one row. All ops of a kind form one SVG path: a schedule can have thousands of ops, and one
- * element per op would be slow.
+ * Draws one row. All ops of the same kind are drawn as one SVG path. A schedule can have thousands
+ * of ops, and one SVG element per op would be slow.
  */
 function drawRow(row: ScheduleRow, top: number, step: number, x: Scale): SVGElement[] {
   const paths = new Map<string, string>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of ranks and lanes to the left of the rows. Names of what can be folded are buttons. Only one
-// of them is in the tab order, so that Tab does not stop at every rank; arrow keys move between them.
+// Shows the names of ranks and lanes to the left of the rows. If a rank or lane can be folded, its
+// name is a button. Only one of these buttons is in the tab order, so that Tab does not stop at
+// every rank. The arrow keys move from button to button.
 import { element } from "./details";
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
@@ -42,7 +43,10 @@ export class Gutter {
     });
   }
 
-  /** Replaces all names. The button that had the focus keeps it. */
+  /**
+   * Replaces all names. If a button had the focus, the new button with the same name gets the
+   * focus.
+   */
   fill(layout: Layout): void {
     const hadFocus = this.box.contains(document.activeElement);
     const items: HTMLElement[] = [];
@@ -68,7 +72,8 @@ export class Gutter {
       item.title = name;
       place(item, `lane ${lane}`, y, Math.min(height, 18));
     }
-    // The tab and arrow keys follow the order of elements, which must be that on the screen.
+    // The Tab and arrow keys follow the order of the elements, so this order must be the order on
+    // the screen.
     items.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));
     this.box.replaceChildren(...items);
     const buttons = this.buttons();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the view in the fragment of the page's address, so that a link or a reload shows the same view.
+// Stores the view of the timeline in the fragment of the page's address (the part after #), so that
+// a link or a reload shows the same view.
 import type { View } from "./view";
 
 export interface SavedView {

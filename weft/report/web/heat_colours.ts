@@ -7,7 +7,7 @@ type Rgb = [number, number, number];
 export interface HeatScale {
   /** CSS colour of a lateness in nanoseconds. */
   colour: (late: number) => string;
-  /** Colour of a cell in which the rank takes no part. */
+  /** Colour of a cell whose rank takes no part in the collective. */
   none: string;
   largest: number;
   gradient: string;
@@ -27,8 +27,9 @@ function mix(stops: Rgb[], at: number): string {
 }
 
 /**
- * Reads the colours from the style of `element`. The scale is that of the square root, because most
- * values are much smaller than the largest one and would be invisible on a linear scale.
+ * Reads the colours from the style of `element`. The colour depends on the square root of the
+ * lateness, because most values are much smaller than the largest value and would be invisible on a
+ * linear scale.
  */
 export function heatScale(element: Element, largest: number): HeatScale {
   const style = getComputedStyle(element);

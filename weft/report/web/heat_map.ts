@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heat map of lateness: one row per rank, one column per collective in order of time. The pointer or
-// the arrow keys choose a cell; a click or Enter shows its collective in the timeline.
+// Draws the heat map of lateness. It has one row per rank and one column per collective, in order
+// of time. The user chooses a cell with the pointer or the arrow keys. A click or Enter shows the
+// collective of the cell in the timeline.
 import { el } from "./dom";
 import { count, withUnit } from "./figures";
 import { formatBytes } from "./format";
@@ -18,7 +19,7 @@ interface Cell {
   column: number;
 }
 
-/** What the readout below the legend says about a cell. */
+/** The text about a cell. The readout below the legend shows this text. */
 export function describe(map: HeatMap, { row, column }: Cell): string {
   const { rank, late_by } = map.rows[row];
   const cell = map.columns[column];
@@ -72,7 +73,10 @@ export class HeatMapView {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  /** Draws everything; must be called again after a change of theme, because colours are read here. */
+  /**
+   * Draws everything. It must be called again after a change of theme, because it reads the
+   * colours.
+   */
   draw(): void {
     const { canvas, map } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -100,7 +104,10 @@ export class HeatMapView {
     this.drawCursor(context, width);
   }
 
-  /** Marks where steps begin; a step number is drawn only if it does not overlap the previous one. */
+  /**
+   * Marks the columns in which steps begin. A step number is drawn only if it does not overlap the
+   * previous number.
+   */
   private drawSteps(context: CanvasRenderingContext2D, width: number, ink: string): void {
     const { columns } = this.map;
     const wide = this.span(width) / columns.length;
@@ -119,7 +126,10 @@ export class HeatMapView {
     context.textAlign = "right";
   }
 
-  /** Draws at most one rectangle per pixel. If several columns share a pixel, it shows the largest lateness. */
+  /**
+   * Draws at most one rectangle per pixel of the width. If several columns share a pixel, the pixel
+   * shows their largest lateness.
+   */
   private drawRow(
     context: CanvasRenderingContext2D,
     late: number[],
@@ -152,7 +162,10 @@ export class HeatMapView {
     context.strokeRect(x - (box - wide) / 2, this.cell.row * ROW, box, ROW - 1);
   }
 
-  /** Width of all columns: that of the canvas, unless cells would be wider than WIDEST_CELL. */
+  /**
+   * The width of all columns together. They fill the canvas unless cells would then be wider than
+   * WIDEST_CELL.
+   */
   private span(width: number): number {
     return Math.min(width - LABELS, this.map.columns.length * WIDEST_CELL);
   }

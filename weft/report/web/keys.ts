@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key bindings of the timeline. W, A, S and D work as in Perfetto and XProf. The help dialog shows this
-// list.
+// Defines the key bindings of the timeline. W, A, S and D work as in Perfetto and XProf. The help
+// dialog shows the list BINDINGS.
 import type { Actions } from "./actions";
 
 interface Binding {
@@ -13,7 +13,10 @@ const ZOOM = 0.55;
 const PAN = 0.15;
 const SCROLL = 60;
 
-/** Left and right arrow keys: from span to span if one is selected, else they move the view. */
+/**
+ * Left and right arrow keys. If a span is selected, they go to the next or previous span, else they
+ * move the view.
+ */
 function sideways(by: 1 | -1): Binding["run"] {
   return (actions, event) =>
     actions.hasSelection() && !event.shiftKey ? actions.selectBeside(by) : actions.panBy(by * PAN);
@@ -58,8 +61,9 @@ function isField(target: EventTarget | null): boolean {
 }
 
 /**
- * Runs the binding of a key; returns whether there is one. Keys in input fields, and Enter and Space on
- * buttons, keep their usual effect. Capital letters without a binding of their own count as small ones.
+ * Runs the binding of a key. Returns false if there is no binding for the key. Keys in input
+ * fields, and Enter and Space on buttons, keep their usual effect. A capital letter without a
+ * binding has the effect of the small letter.
  */
 export function handleKey(event: KeyboardEvent, actions: Actions): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target)) return false;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints names on spans that are wide enough. If some spans are highlighted, the names of all others are
-// faded; `highlighted` is ascending, or null if no spans are.
+// Paints names on spans that are wide enough. `highlighted` has the highlighted spans in ascending
+// order. The names of all other spans are faded. If `highlighted` is null, no name is faded.
 import type { TimelineModel } from "./model";
 import { lowerBound, WideSpan } from "./paint";
 import type { Scene } from "./scene";
 
 const FONT_SIZE = 11;
 const PADDING = 4;
-/** Largest number of names: text is the slowest thing to paint. The widest spans get a name. */
+/**
+ * The largest number of names that are painted. Painting text is slow, so only the widest spans get
+ * a name.
+ */
 const MOST = 400;
 
 export function paintLabels(
@@ -19,7 +22,7 @@ export function paintLabels(
 ): void {
   context.font = `${FONT_SIZE * ratio}px system-ui, sans-serif`;
   context.textBaseline = "middle";
-  // The mean width of a character. Measuring every text would take longer than painting it.
+  // About the width of a character. Measuring every text would take longer than painting it.
   const character = context.measureText("ncclDevKernel_AllReduce").width / 21.5;
   const shown =
     wide.length > MOST ? [...wide].sort((a, b) => b.width - a.width).slice(0, MOST) : wide;

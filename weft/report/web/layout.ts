@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vertical positions of ranks, lanes and rows, given what is folded. A folded rank or lane shows its
-// first rows as thumbnails: thin rows without text.
+// Computes the vertical positions of ranks, lanes and rows. They depend on which ranks and lanes
+// are folded. A folded rank or lane shows its first rows as thumbnails, which are thin rows without
+// text.
 import type { TimelineModel } from "./model";
 
 export const RANK_HEIGHT = 24;
@@ -9,7 +10,7 @@ const HOST_ROW_HEIGHT = 14;
 const THUMB_HEIGHT = 5;
 const MOST_THUMBS = 4;
 const LANE_GAP = 4;
-/** Number of ranks that are open at first. */
+/** The most ranks that are open when the page is loaded. */
 const MOST_OPEN = 8;
 
 export interface PlacedRow {
@@ -39,7 +40,7 @@ export interface Layout {
   ranks: PlacedRank[];
   lanes: PlacedLane[];
   height: number;
-  /** Place of each row of the model; undefined if the row is not shown. */
+  /** The place of each row of the model; undefined if the row is not shown. */
   placeOf: (PlacedRow | undefined)[];
   /** The y coordinate of lines that belong to a lane but to none of its visible spans: the lower edge of
    *  its first row, or the middle of the folded lane or rank. */
@@ -52,9 +53,9 @@ export class Folds {
   readonly lanes: boolean[];
 
   /**
-   * At first, ranks that are similar to an earlier rank are folded. If more than MOST_OPEN distinct ranks
-   * remain, those after the first MOST_OPEN ranks are folded too. Host threads are folded unless the job
-   * has one rank.
+   * When the page is loaded, ranks that are similar to an earlier rank are folded. If more than
+   * MOST_OPEN ranks are not similar to an earlier rank, all ranks after the first MOST_OPEN ranks
+   * are folded. Host threads are folded unless the job has only one rank.
    */
   constructor(model: TimelineModel) {
     const alone = model.ranks.filter((rank, i) => rank.like === i).length;
@@ -62,7 +63,10 @@ export class Folds {
     this.lanes = model.lanes.map((lane) => lane.group === "host" && model.ranks.length > 1);
   }
 
-  /** Opens the ranks that the critical path goes through, unless there are more than MOST_OPEN. */
+  /**
+   * Opens the ranks through which the critical path goes, unless there are more than MOST_OPEN of
+   * these ranks.
+   */
   openPath(model: TimelineModel): void {
     const lanes = [...new Set(model.path.lane)].filter((lane) => lane >= 0);
     const ranks = new Set(lanes.map((lane) => model.lanes[lane].rank));
@@ -142,7 +146,7 @@ export function rowAt(layout: Layout, y: number): PlacedRow | undefined {
   return row && y < row.y + row.height + 1 ? row : undefined;
 }
 
-/** Opens the rank and the lane of a row; returns whether one of them was folded. */
+/** Opens the rank and the lane of a row. Returns whether the rank or the lane was folded before. */
 export function reveal(model: TimelineModel, folds: Folds, row: number): boolean {
   const lane = model.rows[row].lane;
   const rank = model.lanes[lane].rank;

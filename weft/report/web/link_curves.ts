@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts of time and bandwidth by size, one curve per collective and way of timing. The reader chooses
-// which curves are drawn; the table always has all numbers.
+// Makes the charts of time and bandwidth over the size of the array. A chart has one curve for each
+// collective and each way of timing (see WAYS). The reader chooses which curves are drawn. The
+// table always has all numbers.
 import { Child, el } from "./dom";
 import { fitted } from "./fitted";
 import { formatBytes, formatTime } from "./format";
@@ -28,7 +29,10 @@ function rate(value: number): string {
 
 type Way = (typeof WAYS)[number];
 
-/** The quantity on the y axis: computed from a row and a time of it, and formatted as text. */
+/**
+ * A quantity for the y axis. `value` computes it from a row and one time of the row; `text` formats
+ * it.
+ */
 interface Measure {
   value: (row: LinkRow, nanos: number) => number;
   text: (value: number) => string;
@@ -51,14 +55,14 @@ function curve(table: LinkTable, index: number, way: Way, measure: Measure): Cur
   };
 }
 
-/** A checkbox with a label; `changed` is called with its new state. */
+/** A checkbox with a label. When the user changes it, `changed` is called with its new state. */
 function choice(content: Child[], changed: (on: boolean) => void): HTMLElement {
   const box = el("input", { type: "checkbox", checked: true });
   box.addEventListener("change", () => changed(box.checked));
   return el("label", {}, box, ...content);
 }
 
-/** The reader's choice of curves, which both charts share. */
+/** The curves that the reader has chosen. The two charts share this choice. */
 class Shown {
   readonly tables = new Set<number>();
   readonly ways = new Set<string>();

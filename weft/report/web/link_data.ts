@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON that links_page.cc writes: measured link tables. Times are nanoseconds; 0 means that the value
-// was not measured. docs/formats/links.md describes them.
+// Declares the JSON that links_page.cc writes: measured link tables. Times are nanoseconds; 0 means
+// that the value was not measured. docs/formats/links.md describes the members of a table.
 
-/** The times of one size; `alone` is the median, `spread` the interquartile range of single calls. */
+/**
+ * The measured times for one size. `alone` is the median time of single calls, `spread` is the
+ * interquartile range of these times.
+ */
 export interface LinkRow {
   bytes: number;
   alone: number;
@@ -39,7 +42,10 @@ export interface LinkPage {
   commands: { command: string; what: string }[];
 }
 
-/** The three ways in which a size is timed, and the dashes of their curves. */
+/**
+ * The three ways in which calls of one size are timed, and the dash pattern of the curve for each
+ * way.
+ */
 export const WAYS = [
   { key: "alone", name: "alone", dash: "" },
   { key: "back_to_back", name: "back to back", dash: "7 4" },
@@ -51,7 +57,7 @@ export function curveName(table: LinkTable): string {
   return `${table.collective}, ${table.ranks} ranks`;
 }
 
-/** Megabytes of the array per second. */
+/** Size of the array divided by the time, in megabytes per second. */
 export function bandwidth(bytes: number, nanos: number): number {
   return (bytes / nanos) * 1e3;
 }

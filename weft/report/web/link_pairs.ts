@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of messages between pairs of ranks, which shows links that are slower than others.
+// Makes the table of messages between pairs of ranks, which shows the links that are slower than
+// others.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, LinkPage, LinkPair } from "./link_data";
@@ -11,7 +12,7 @@ function peak(pair: LinkPair): number {
   return Math.max(...pair.rows.map((row) => bandwidth(row.bytes, row.alone)));
 }
 
-/** A bar whose length is the share of the best bandwidth. */
+/** A bar whose length shows the ratio of a bandwidth to the best bandwidth. */
 function bar(value: number, best: number): HTMLElement {
   const width = `width: ${((100 * value) / best).toFixed(1)}%`;
   return el("div", { class: "link-bar" }, el("i", { style: width }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spans that are connected with a span: by a launch or by a collective.
+// Finds the spans that are connected with a span by a launch or by a collective.
 import type { Collective, TimelineModel } from "./model";
 import { lowerBound } from "./paint";
 
@@ -10,7 +10,10 @@ export function callOf(model: TimelineModel, span: number): number {
   return work[at] === span ? call[at] : -1;
 }
 
-/** The device work that the span launched. Linear in all launches; needed once per selection. */
+/**
+ * The device work that the span launched. Takes time linear in the number of all launches, but is
+ * called only once per selection.
+ */
 export function workOf(model: TimelineModel, span: number): number[] {
   const { call, work } = model.launches;
   const found: number[] = [];

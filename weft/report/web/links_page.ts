@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of link tables: what was measured, the curves, the pairs of ranks, and commands that use the
-// tables.
+// Entry point of the page of link tables. It shows what was measured, the curves, the pairs of
+// ranks, and commands that use the tables.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, LinkPage, LinkTable } from "./link_data";

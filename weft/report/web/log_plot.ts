@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chart of curves with two logarithmic axes.
+// Draws a chart of curves with two logarithmic axes.
 import { svg } from "./dom";
 
 export interface Curve {
@@ -30,7 +30,10 @@ interface Scale {
   at: (value: number) => number;
 }
 
-/** A scale from `from` to `to` pixels. It covers at least a factor of 2, so that one value is no problem. */
+/**
+ * A scale from `from` to `to` pixels. It covers at least a factor of 2, so that it also works if
+ * all values are equal.
+ */
 function scale(values: number[], from: number, to: number): Scale {
   const low = Math.min(...values);
   const high = Math.max(...values, low * 2);
@@ -38,7 +41,10 @@ function scale(values: number[], from: number, to: number): Scale {
   return { low, high, at: (value) => from + (Math.log(value / low) / length) * (to - from) };
 }
 
-/** Ticks at 1, 10, 100 ...; if the scale covers less than three decades, also at 2 and 5. */
+/**
+ * The values of ticks: 1, 10, 100 ... If the scale covers less than three decades, also 2, 5, 20,
+ * 50 ...
+ */
 function decimals({ low, high }: Scale): number[] {
   const steps = high / low < 1000 ? [1, 2, 5] : [1];
   const found: number[] = [];
@@ -48,7 +54,11 @@ function decimals({ low, high }: Scale): number[] {
   return found;
 }
 
-/** Ticks at the lowest value times powers of two, thinned to about `wanted`: sizes double from row to row. */
+/**
+ * The values of ticks on the axis of sizes: the lowest size times powers of two, because the
+ * measured sizes double from row to row. If there are too many ticks, only some of them are kept,
+ * so that about `wanted` remain.
+ */
 function doublings({ low, high }: Scale, wanted: number): number[] {
   const all: number[] = [];
   for (let value = low; value <= high * 1.001; value *= 2) all.push(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time: one curve per device. The curve with the highest peak is in front, and its peak is
-// labelled.
+// Makes the section of memory over time. The chart has one curve per device. The curve with the
+// highest peak is drawn in front, and its peak has a label.
 import { el, svg } from "./dom";
 import { exactMs, several, ticks } from "./figures";
 import { fitted } from "./fitted";
@@ -44,7 +44,7 @@ interface Scale {
   y: (bytes: number) => number;
 }
 
-/** The path of a step function: a value holds until the next point. */
+/** The SVG path of a curve. The curve keeps the value of a point until the next point. */
 function outline(curve: MemoryCurve, scale: Scale): string {
   return curve.times
     .map((time, i) => {
@@ -121,7 +121,7 @@ export function memory(page: PageData, jump: Jump): Section {
   const link = el("a", { href: "#timeline", class: "jump" }, "show the peak in the timeline");
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    // 5 ms on both sides of the peak.
+    // Show 5 ms before and 5 ms after the peak.
     jump(highest.peak.time - 5e6, highest.peak.time + 5e6, highest.rank, -1);
   });
   const hidden = peaks.length - new Set(page.memory.map((curve) => curve.rank)).size;

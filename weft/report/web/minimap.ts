@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strip above the timeline that shows the whole recording: how busy the devices of all ranks are, by
-// class, and which part is visible. A click or a drag moves the visible part.
+// Draws a strip above the timeline that shows the whole recording: how busy the devices of all
+// ranks are with spans of each class, and which part of the recording is visible below. A click or
+// a drag moves the visible part.
 import { element } from "./details";
 import type { TimelineModel } from "./model";
 import type { Palette } from "./palette";
@@ -9,10 +10,16 @@ import { fitAll, timeToX, View, xToTime } from "./view";
 
 export const MINIMAP_HEIGHT = 26;
 
-/** Times per class and bin. The last entry, after all classes, is waiting for other ranks. */
+/**
+ * One array per class, with one time per bin. The last array, after all classes, has the time of
+ * waiting for other ranks.
+ */
 type Bins = Float64Array[];
 
-/** Divides `view` into `count` equal bins and adds up the time of all device spans in each, by class. */
+/**
+ * Divides `view` into `count` equal bins. For each bin and each class, adds up the time of all
+ * device spans of the class in the bin.
+ */
 export function fillBins(model: TimelineModel, view: View, count: number): Bins {
   const bins = Array.from({ length: model.classes.length + 1 }, () => new Float64Array(count));
   const size = (view.end - view.start) / count;
@@ -29,7 +36,8 @@ export function fillBins(model: TimelineModel, view: View, count: number): Bins 
     for (let i = row.first; i < row.last; ++i) {
       const collective = model.collectiveOf.get(i);
       let moves = start[i];
-      // A member that ends before the last one arrives did not wait (see paintWaiting() in paint.ts).
+      // A member that ends before the last member arrives did not wait (see paintWaiting() in
+      // paint.ts).
       if (collective !== undefined && model.collectives[collective].lastArrival <= end[i]) {
         moves = Math.max(moves, model.collectives[collective].lastArrival);
         add(bins[model.classes.length], start[i], moves);
@@ -42,7 +50,10 @@ export function fillBins(model: TimelineModel, view: View, count: number): Bins 
 
 export class Minimap {
   readonly canvas = element("canvas", "", "minimap");
-  /** The bars without the frame of the visible part. They are painted again only if width or theme change. */
+  /**
+   * The bars without the frame of the visible part. They are painted again only if the width or the
+   * theme changes.
+   */
   private readonly picture = element("canvas");
   private paintedFor: Palette | null = null;
   private readonly whole: View;
@@ -77,7 +88,10 @@ export class Minimap {
     context.strokeRect(x0 - 0.5, 0.5, Math.max(3, x1 - x0), MINIMAP_HEIGHT - 1);
   }
 
-  /** Stacks the classes of each pixel column. The scale is such that the highest column fills the strip. */
+  /**
+   * In each pixel column, stacks the times of the classes. The highest column fills the height of
+   * the strip.
+   */
   private paintPicture(width: number, palette: Palette): void {
     this.paintedFor = palette;
     this.picture.width = width;

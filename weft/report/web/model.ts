@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline in the browser, as columns in typed arrays. Times are nanoseconds from the beginning of
-// the recording. Spans, rows, lanes and ranks are identified by their index.
+// Declares the data of the timeline in the browser, as columns in typed arrays. Times are
+// nanoseconds from the beginning of the recording. Spans, rows, lanes and ranks are identified by
+// their index.
 
 export type LaneGroup = "stream" | "track" | "ranges" | "host";
 
@@ -8,7 +9,10 @@ export interface Rank {
   rank: number;
   /** Host, or stage and replica; may be empty. */
   place: string;
-  /** Index of the first rank with about the same times; its own index if no earlier rank is similar. */
+  /**
+   * Index of the first rank with about the same times; the rank's own index if no earlier rank is
+   * similar.
+   */
   like: number;
 }
 
@@ -19,7 +23,7 @@ export interface Lane {
   name: string;
 }
 
-/** A row shows spans [first, last). They do not overlap and are sorted by time. */
+/** A row shows spans [first, last). These spans do not overlap and are sorted by time. */
 export interface Row {
   lane: number;
   depth: number;
@@ -36,10 +40,10 @@ export interface Step {
 export interface Collective {
   kind: string;
   group: string;
-  /** -1: unknown */
+  /** -1 if unknown. */
   bytes: number;
   sequence: number;
-  /** The transfer takes from the last arrival to the end. */
+  /** The transfer starts at the last arrival and ends at `end`. */
   lastArrival: number;
   end: number;
   /** Spans, one per member. */
@@ -53,7 +57,7 @@ export interface Path {
   start: Float64Array;
   end: Float64Array;
   cause: Uint8Array;
-  /** All spans on the path, each once, ascending. */
+  /** All spans on the path, in ascending order, without duplicates. */
   spans: Uint32Array;
 }
 
@@ -62,9 +66,11 @@ export interface Spans {
   end: Float64Array;
   label: Uint32Array;
   step: Int32Array;
-  /** Number of recorded spans in each span; empty if no spans were merged. */
+  /** Number of recorded spans that each span stands for; empty if no spans were merged. */
   count: Uint32Array;
-  /** Running sum: busyBefore[i] is the busy time of all spans before i, over all rows. */
+  /**
+   * Running sum: busyBefore[i] is the busy time of all spans with an index below i, over all rows.
+   */
   busyBefore: Float64Array;
   row: Uint32Array;
 }
@@ -72,9 +78,12 @@ export interface Spans {
 export interface TimelineModel {
   recordedSpans: number;
   classes: string[];
-  /** Names of causes; Path.cause is an index into them. */
+  /** Names of causes. The entries of Path.cause are indices into this list. */
   causes: string[];
-  /** For each label: its name, the shortened name that is painted on spans, and its class. */
+  /**
+   * Three columns with one entry per label: its name, the shortened name that is painted on spans,
+   * and its class.
+   */
   names: string[];
   shortNames: string[];
   labelClass: Uint8Array;
@@ -83,10 +92,10 @@ export interface TimelineModel {
   rows: Row[];
   spans: Spans;
   steps: Step[];
-  /** Columns of spans, sorted by `work`: `call` launched `work`. */
+  /** Two columns of spans, sorted by `work`: the span call[i] launched the span work[i]. */
   launches: { call: Uint32Array; work: Uint32Array };
   collectives: Collective[];
-  /** Span -> index into collectives. */
+  /** Maps a span to an index into `collectives`. */
   collectiveOf: Map<number, number>;
   path: Path;
   /** Start of the first span: 0, or slightly negative if a host event precedes the first op. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is painted above the spans: hover, selection, arrows, the critical path, the measured
-// interval. It has a canvas of its own, so that a move of the pointer does not repaint the spans.
+// Paints everything that is drawn over the spans: hover, selection, arrows, the critical path and
+// the measured interval. The overlay is a separate canvas, so that the spans need not be painted
+// again when the pointer moves.
 import { formatTime } from "./format";
 import { arrowsOf } from "./links";
 import type { TimelineModel } from "./model";
@@ -8,7 +9,7 @@ import { paintPath, pathPoints } from "./path_line";
 import type { Place, Scene } from "./scene";
 import { timeToX, View } from "./view";
 
-/** Spans are -1 if there is none. */
+/** What the overlay shows. `hovered` and `selected` are spans, or -1 if there is no such span. */
 export interface OverlayState {
   hovered: number;
   selected: number;
@@ -93,7 +94,10 @@ export class Overlay {
     }
   }
 
-  /** The end of an arrow at a span. If the row is folded away, the line of its lane. */
+  /**
+   * The point at which an arrow touches a span. If the row of the span is folded, this is a point
+   * on the line of the lane.
+   */
   private start(span: number, { layout, view, top, width }: Scene): { x: number; y: number } {
     const row = this.model.spans.row[span];
     const place = layout.placeOf[row];
@@ -110,7 +114,10 @@ export class Overlay {
   }
 }
 
-/** The place of a span on the canvas, at least two pixels wide; null if its row is folded away. */
+/**
+ * The place of a span on the canvas, at least two pixels wide; null if the row of the span is
+ * folded.
+ */
 export function spanBox(
   model: TimelineModel,
   { layout, view, top, width }: Place,

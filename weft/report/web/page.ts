@@ -10,7 +10,7 @@ import { mountTimeline, TimelineHandle } from "./timeline";
 
 declare global {
   interface Window {
-    /** For the browser's console and for tests. */
+    /** The timeline, for the browser's console and for tests. */
     weft?: { timeline: TimelineHandle };
   }
 }
@@ -24,7 +24,8 @@ function byId(id: string): HTMLElement {
 async function showTimeline(root: HTMLElement): Promise<TimelineHandle> {
   const packed = fromBase64((byId("timeline-data").textContent ?? "").trim());
   const model = decodeTimeline(await gunzip(packed));
-  // In a notebook the page is in a frame with an address like about:srcdoc, which cannot be changed.
+  // In a notebook, the page is in a frame. The address of the frame is about:srcdoc or similar, and
+  // a page cannot change such an address.
   const timeline = mountTimeline(root, model, { hash: location.protocol !== "about:" });
   window.weft = { timeline };
   await timeline.drawn;
@@ -36,7 +37,8 @@ function showPage(): void {
   const data = JSON.parse(byId("report-data").textContent ?? "") as PageData;
   const root = el("div", {}, el("p", { class: "hint" }, "Unpacking ..."));
   const shown = showTimeline(root);
-  // Sections can be shown before the timeline is decoded. A jump waits for it.
+  // Sections are shown before the timeline is decoded. A jump to the timeline waits until it is
+  // decoded.
   mountSections(byId("page"), data, root, (start, end, rank, span) => {
     void shown.then((timeline) => {
       if (span >= 0) timeline.select(span);

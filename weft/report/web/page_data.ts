@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON that page_json.cc writes: all data of the page of a job except the timeline. Durations are
-// nanoseconds; points in time are nanoseconds from the beginning of the recording, as in the timeline.
-// -1 and null mean that a value is unknown.
+// Declares the JSON that page_json.cc writes: all data of the page of a job except the timeline.
+// Durations are nanoseconds; points in time are nanoseconds from the beginning of the recording, as
+// in the timeline. -1 and null mean that a value is unknown.
 
 import type { ScheduleChart } from "./gantt";
 
@@ -11,7 +11,10 @@ export type CauseTimes = number[];
 export interface Finding {
   kind: string;
   what: string;
-  /** The rank, step and lane where it costs most; -1 or "" if it concerns all of them. */
+  /**
+   * The rank, step and lane where the finding costs most; -1 or "" if it concerns all ranks, steps
+   * or lanes.
+   */
   rank: number;
   step: number;
   lane: string;
@@ -24,18 +27,21 @@ export interface Finding {
   advice: string;
   what_if: string;
   command: string;
-  /** The view of the timeline that shows the finding, and the span to select; start < 0 if there is none. */
+  /**
+   * The part of the timeline that shows the finding, and the span to select. `start` is negative if
+   * the timeline has nothing to show for the finding.
+   */
   start: number;
   end: number;
   span: number;
 }
 
-/** Offset of a rank's clock against the first rank, with its 95 % interval. */
+/** Offset of a rank's clock from the clock of the first rank, with its 95 % confidence interval. */
 export interface Clock {
   offset: number;
   uncertainty: number;
   samples: number;
-  /** Whether matched events connect this clock to the others. */
+  /** Whether matched events relate this clock to the clocks of other ranks. */
   tied: boolean;
 }
 
@@ -52,14 +58,22 @@ export interface RankData {
   rank: number;
   /** Time of each complete step. */
   steps: number[];
-  /** Mean of `steps`; all times below are per step too, unless they say otherwise. */
+  /**
+   * Mean of `steps`. All times below are means per step too, unless their comment says otherwise.
+   */
   step: number;
   causes: CauseTimes;
-  /** [rank, time]: the waiting time divided by the rank that arrived last, longest first; -1: all others. */
+  /**
+   * Pairs [rank, time]: the time that this rank waits for another rank, longest first. The pair
+   * with rank -1 has the time for all other ranks together.
+   */
   waiting_for: [number, number][];
   communication: number;
   hidden: number;
-  /** Collectives of the rank, those at which it arrived last, and the total time others waited for it. */
+  /**
+   * The number of collectives of the rank, the number of those at which it arrived last, and the
+   * total time that other ranks waited for it.
+   */
   collectives: number;
   came_last: number;
   made_wait: number;
@@ -71,7 +85,10 @@ export interface RankData {
   memory: MemoryPeak | null;
 }
 
-/** Collectives in order of their first arrival. If there are very many, neighbours share a column. */
+/**
+ * The heat map. Its columns are collectives in order of their first arrival. If there are very many
+ * collectives, neighbours share a column.
+ */
 export interface HeatMap {
   /** Total number of collectives. */
   collectives: number;
@@ -80,9 +97,12 @@ export interface HeatMap {
 }
 
 export interface HeatColumn {
-  /** Number of collectives in the column; all other members are those of the one with the largest skew. */
+  /**
+   * Number of collectives in the column. All other members describe the collective with the largest
+   * skew.
+   */
   count: number;
-  /** Position of this collective among all collectives. */
+  /** Position of the collective with the largest skew among all collectives. */
   index: number;
   kind: string;
   group: string;
@@ -106,13 +126,19 @@ export interface MemoryCurve {
   rank: number;
   device: number;
   source: MemorySource;
-  /** Columns with one entry per point. Points were left out, but never the highest of an interval. */
+  /**
+   * Two columns with one entry per point of the curve. Some points are left out, but never the
+   * highest point of an interval.
+   */
   times: number[];
   bytes: number[];
   peak: MemoryPeak;
 }
 
-/** A step time with its error bar, the slowest rank, and the parts of that rank's step. */
+/**
+ * A step time with its error bar (`low` to `high`), the slowest rank, and the parts of the step of
+ * this rank.
+ */
 export interface Step {
   step: number;
   low: number;
@@ -131,9 +157,11 @@ export interface Parts {
 
 export interface Answer extends Step {
   what_if: string;
-  /** Whether the user asked for it; else it is one of the standard what-ifs. */
+  /** True if the user asked for this what-if, false if it is one of the standard what-ifs. */
   asked: boolean;
-  /** Whether it gives the shortest step of all what-ifs that a user could really choose. */
+  /**
+   * Whether this what-if gives the shortest step of all what-ifs that a user could really choose.
+   */
   best: boolean;
 }
 
@@ -164,7 +192,10 @@ export interface PageData {
   path: { length: number; causes: CauseTimes };
   heat_map: HeatMap;
   memory: MemoryCurve[];
-  /** For a pipeline: the recorded schedule and, if there is one, a shorter one. Else empty. */
+  /**
+   * For a pipeline: the recorded schedule and, if Weft found a shorter schedule, that one too.
+   * Empty for other jobs.
+   */
   schedules: ScheduleChart[];
   what_if: { recorded: Step; baseline: Step; answers: Answer[]; measured_links: boolean };
   quality: {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints spans by writing pixels of an image, not by drawing rectangles: a row takes time proportional to
-// its width in pixels, independent of its number of spans. A pixel that covers several spans gets the
-// colour of the longest one, with an opacity equal to the share of the pixel's time in which a span runs.
+// Paints spans by writing the pixels of an image instead of drawing rectangles. So the time for a
+// row is proportional to its width in pixels and does not depend on its number of spans. A pixel
+// that covers several spans gets the colour of the longest of these spans. The opacity of the pixel
+// is the share of its time in which a span runs.
 import type { PlacedRow } from "./layout";
 import type { TimelineModel } from "./model";
 import { blend, Palette } from "./palette";
@@ -18,9 +19,11 @@ export interface WideSpan {
   height: number;
 }
 
-/** Smallest opacity: a single short span must stay visible. */
+/** Smallest opacity, so that a single short span stays visible. */
 const WEAKEST = 0.35;
-/** Spans of at least this width get a fainter right edge, which separates them from the next one. */
+/**
+ * Spans of at least this width get a fainter right edge, which separates them from the next span.
+ */
 const EDGE = 4;
 /** Smallest width of a span with text, in CSS pixels. */
 const TEXT_WIDTH = 28;
@@ -34,8 +37,9 @@ export class RowPainter {
   constructor(private readonly model: TimelineModel, private readonly longest: LongestIndex) {}
 
   /**
-   * Paints everything in the scene. If `highlighted` (ascending) is not null, these spans are always
-   * visible and all others are faded. Returns the spans that are wide enough for a name.
+   * Paints all rows of the scene. `highlighted` is null or a list of spans in ascending order. If
+   * it is a list, these spans are always visible and all other spans are faded. Returns the spans
+   * that are wide enough for a name.
    */
   paint(context: CanvasRenderingContext2D, scene: Scene, highlighted: Uint32Array | null): WideSpan[] {
     const { width, height } = context.canvas;
@@ -85,7 +89,8 @@ export class RowPainter {
       if (x1 - x0 >= 2) {
         const from = Math.max(free, Math.round(x0));
         const to = Math.min(width, Math.max(from + 1, Math.round(x1)));
-        // The opacity of a merged span is its busy share.
+        // The opacity of a merged span is the share of its time in which one of its recorded spans
+        // runs.
         const busy = (busyBefore[i + 1] - busyBefore[i]) / (end[i] - start[i]);
         const strength = Math.max(WEAKEST, busy);
         const colour = busy < 1 ? blend(ground, colours[label[i]], strength) : colours[label[i]];
@@ -102,7 +107,8 @@ export class RowPainter {
       const x = Math.max(free, Math.floor(x0));
       if (x >= width) return;
       let next = Math.max(i + 1, gallop(start, i, row.last, view.start + (x + 1) / scale));
-      // The last span may start in this pixel and end far to the right; then it is painted on its own.
+      // The last span may start in this pixel and end far to the right. Then the next turn paints
+      // it.
       if (next > i + 1 && (end[next - 1] - start[next - 1]) * scale >= 2) --next;
       const cover = (busyBefore[next] - busyBefore[i]) * scale;
       const top = next - i > 1 ? this.longest.find(i, next) : i;
@@ -113,7 +119,10 @@ export class RowPainter {
     }
   }
 
-  /** Paints the part of a collective's span before the last arrival in the colour of waiting. */
+  /**
+   * If a span belongs to a collective, paints the part of the span before the last arrival in the
+   * colour of waiting.
+   */
   private paintWaiting(
     span: number,
     view: View,
@@ -125,13 +134,14 @@ export class RowPainter {
     const index = this.model.collectiveOf.get(span);
     if (index === undefined || to - from < EDGE) return;
     const { lastArrival } = this.model.collectives[index];
-    // A member that ends before the last one arrives, such as the root of a broadcast, did not wait.
+    // A member that ends before the last member arrives, such as the root of a broadcast, did not
+    // wait.
     if (lastArrival > this.model.spans.end[span]) return;
     const until = Math.round((lastArrival - view.start) * scale);
     this.line.fill(palette.waiting, from, Math.min(to, Math.max(from, until)));
   }
 
-  /** Paints highlighted spans in full colour, at least one pixel wide. */
+  /** Paints the highlighted spans of a row in full colour and at least one pixel wide. */
   private paintHighlighted(placed: PlacedRow, view: View, palette: Palette, highlighted: Uint32Array): void {
     const { start, end, label } = this.model.spans;
     const row = this.model.rows[placed.row];
@@ -146,13 +156,17 @@ export class RowPainter {
       const to = Math.min(width, Math.ceil(Math.max((end[i] - view.start) * scale, x0 + 1)));
       this.line.fill(palette.fill[label[i]], Math.max(free, Math.floor(x0)), to);
       free = Math.max(free, to);
-      // Thousands of spans can end in the pixel just painted; a binary search skips them.
+      // Thousands of spans can end in the pixel that was just painted. A binary search skips these
+      // spans.
       k = firstEndingAfter(end, highlighted, k + 1, last, view.start + free / scale);
     }
   }
 }
 
-/** First k in [from, to) for which span highlighted[k] ends after `time`; all are of one row. */
+/**
+ * The first k in [from, to) for which the span highlighted[k] ends after `time`; `to` if there is
+ * none. All these spans must be in one row.
+ */
 function firstEndingAfter(
   end: Float64Array,
   highlighted: Uint32Array,
@@ -168,7 +182,10 @@ function firstEndingAfter(
   return from;
 }
 
-/** First i for which values[i] >= limit; values.length if there is none. `values` is ascending. */
+/**
+ * The first i for which values[i] >= limit; values.length if there is none. `values` must be
+ * ascending.
+ */
 export function lowerBound(values: Uint32Array, limit: number): number {
   let low = 0;
   let high = values.length;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of the timeline's canvases. They are read from the style sheet, so that canvases and HTML use the
-// same colours, and again after a change of theme. Pixels are 0xAABBGGRR: canvases store RGBA bytes, and
-// typed arrays are little endian on all supported devices.
+// Reads the colours of the timeline's canvases from the style sheet, so that canvases and HTML use
+// the same colours. They are read again after a change of theme. A pixel is a number 0xAABBGGRR,
+// because canvases store RGBA bytes, and typed arrays are little endian on all supported devices.
 import type { TimelineModel } from "./model";
 
 export interface Palette {
   /** Fill colour and text colour per label. */
   fill: Uint32Array;
   text: string[];
-  /** Fill colour per label for spans that are not highlighted while others are. */
+  /** Fill colour per label for spans that are not highlighted, if other spans are highlighted. */
   faded: Uint32Array;
   waiting: number;
   /** The colour of waiting as a CSS colour. */
@@ -39,7 +39,10 @@ function pixel([r, g, b]: Rgb): number {
   return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** Mixes two pixels: `share` of `b` (0 to 1) and the rest of `a`. Red and blue are computed at once. */
+/**
+ * Mixes two pixels. `share` is the part of `b` in the result, from 0 to 1. Red and blue are
+ * computed with the same multiplication.
+ */
 export function blend(a: number, b: number, share: number): number {
   const s = (share * 256) | 0;
   const rb = ((a & 0xff00ff) * (256 - s) + (b & 0xff00ff) * s) >>> 8;
@@ -74,7 +77,10 @@ export function styleOf(spanClass: string): string {
   return CLASS_STYLE[spanClass] ?? "idle";
 }
 
-/** The name of a span chooses a shade, so that neighbours of the same class can be distinguished. */
+/**
+ * Shades of a colour. The name of a span selects its shade, so that readers can distinguish
+ * neighbouring spans of the same class.
+ */
 const SHADES = [0, 0.12, 0.24, -0.1, -0.2];
 
 export function readPalette(element: Element, model: TimelineModel): Palette {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints the critical path as a line along its pieces, which goes up and down between lanes and ranks.
+// Paints the critical path as a line along the pieces of the path. The line goes up and down
+// between lanes and ranks.
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { firstAbove } from "./row_search";
@@ -11,7 +12,10 @@ export interface Point {
   y: number;
 }
 
-/** The y coordinate of a piece: the lower edge of its span, where the line does not cover text. */
+/**
+ * The y coordinate of the line at a piece. This is the lower edge of the piece's span, so that the
+ * line does not cover text.
+ */
 function heightOf(model: TimelineModel, layout: Layout, piece: number): number {
   const { span, lane } = model.path;
   const place = span[piece] >= 0 ? layout.placeOf[model.spans.row[span[piece]]] : undefined;
@@ -20,8 +24,9 @@ function heightOf(model: TimelineModel, layout: Layout, piece: number): number {
 }
 
 /**
- * Corners of the line within the view. Thousands of pieces can fall into one pixel column. Pieces narrower
- * than a pixel are therefore replaced, per column, by one vertical line from the highest to the lowest.
+ * The corners of the line within the view. Thousands of pieces can fall into one pixel column. So
+ * the pieces in a column that are narrower than a pixel are replaced by one vertical line from the
+ * highest to the lowest of these pieces.
  */
 export function pathPoints(model: TimelineModel, { layout, view, width, top }: Place): Point[] {
   const { start, end } = model.path;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section of a recorded pipeline: its schedule and, if there is one, a shorter schedule.
+// Makes the section of a recorded pipeline. It shows the recorded schedule and, if Weft found a
+// shorter schedule, that schedule too.
 import { share } from "./figures";
 import { gantt } from "./gantt";
 import type { PageData } from "./page_data";
 import { Section, section } from "./section";
 
-/** Null if the job is not a pipeline. */
+/** The section; null if the job is not a pipeline. */
 export function pipeline(page: PageData): Section | null {
   if (page.schedules.length === 0) return null;
   const [recorded, better] = page.schedules;

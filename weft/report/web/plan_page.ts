@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of pipeline plans: step time and lower bound, the schedule, the stages, and commands that use
-// the plan.
+// Entry point of the page of pipeline plans. It shows the step time and its lower bound, the
+// schedule, the stages, and commands that use the plan.
 import { el } from "./dom";
 import { exactMs, milliseconds, ranges, share, withUnit } from "./figures";
 import { formatBytes } from "./format";

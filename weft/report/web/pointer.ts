@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mouse, pen and touch on the canvas: a drag moves the view, a click selects, a drag with Shift measures,
-// the wheel scrolls, and the wheel with Ctrl zooms. Coordinates are CSS pixels on the canvas.
+// Handles mouse, pen and touch on the canvas. A drag moves the view, a click selects a span, a drag
+// with Shift measures a time, the wheel scrolls, and the wheel with Ctrl zooms. Coordinates are CSS
+// pixels on the canvas.
 
 export interface PointerActions {
   zoomAt(factor: number, x: number): void;
@@ -14,9 +15,11 @@ export interface PointerActions {
   measure(x0: number, x1: number): void;
 }
 
-/** A movement of fewer pixels counts as a click. */
+/**
+ * If the pointer moves by fewer pixels than this between press and release, it counts as a click.
+ */
 const DRAG = 4;
-/** Zoom per pixel of the wheel, as an exponent. */
+/** One pixel of the wheel zooms by the factor exp(WHEEL). */
 const WHEEL = 0.002;
 /** Pixels per line, for browsers that report wheel movements in lines. */
 const LINE = 16;

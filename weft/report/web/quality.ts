@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section that says how far to trust the numbers: problems of the input, the error of the replay, how
-// well the clocks agree, and what was inferred because it was not recorded.
+// Makes the section that says how far to trust the numbers. It shows the problems of the input, the
+// error of the replay, how well the clocks agree, and what Weft inferred because it was not
+// recorded.
 import { el } from "./dom";
 import { count, share, withUnit } from "./figures";
 import type { Clock, Diagnostic, PageData, RankData } from "./page_data";
@@ -53,7 +54,10 @@ function facts(page: PageData): HTMLElement {
   return el("dl", {}, ...rows.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]));
 }
 
-/** A small chart of a clock's offset and its 95 % interval. All rows share the scale of the widest one. */
+/**
+ * A small chart of a clock's offset and its 95 % confidence interval. The charts of all rows have
+ * the same scale, on which the widest interval fits.
+ */
 function interval(clock: Clock, widest: number): HTMLElement {
   if (!clock.tied) return el("span", {}, "no event connects this clock to others");
   const place = (time: number) => 50 + (50 * time) / widest;

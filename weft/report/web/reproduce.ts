@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last section: the commands and inputs that give the same results again.
+// Makes the last section, which lists the commands and inputs that give the same results again.
 import { command, el } from "./dom";
 import { ranges } from "./figures";
 import type { PageData } from "./page_data";

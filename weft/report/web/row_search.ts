@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches in sorted spans: the first span after a time, the longest span of a range, the span at a point.
+// Searches in sorted spans. Finds the first span after a time, the longest span of a range, and the
+// span at a point.
 import type { Row, TimelineModel } from "./model";
 
-/** First i in [from, to) with values[i] > limit; `to` if there is none. */
+/**
+ * The first i in [from, to) with values[i] > limit; `to` if there is none. `values` must be
+ * ascending there.
+ */
 export function firstAbove(values: Float64Array, from: number, to: number, limit: number): number {
   while (from < to) {
     const middle = (from + to) >>> 1;
@@ -27,9 +31,10 @@ export function gallop(values: Float64Array, from: number, to: number, limit: nu
 const FAN = 16;
 
 /**
- * Finds the longest span of a range in logarithmic time: level k has the longest span of each block of
- * FAN^(k+1) spans. A pixel of a zoomed-out row can cover thousands of spans; looking at each of them
- * would be too slow. Building the index is linear.
+ * An index that finds the longest span of a range in logarithmic time. Level k of the index stores
+ * the longest span of each block of FAN^(k+1) spans. It is needed because a pixel can cover
+ * thousands of spans, and looking at each of them would be too slow. Building the index takes
+ * linear time.
  */
 export class LongestIndex {
   private readonly levels: Uint32Array[] = [];
@@ -61,7 +66,8 @@ export class LongestIndex {
       for (let i = from; i < to; ++i) best = this.longer(best, at(i));
       return best;
     }
-    // Whole blocks are looked up in the level above; the ends of the range are searched here.
+    // Whole blocks are looked up in the next level. Items at the two ends of the range that do not
+    // fill a block are searched in this level.
     const inner = Math.ceil(from / FAN);
     const outer = Math.floor(to / FAN);
     for (let i = from; i < inner * FAN; ++i) best = this.longer(best, at(i));
@@ -75,8 +81,9 @@ export class LongestIndex {
 }
 
 /**
- * The span of the row that contains `time`, if it is longer than 2 * `slack`. Else the longest span within
- * `slack` of `time`, because that is the one whose colour the pixel has. -1 if there is none.
+ * The span that the user sees at `time` in the row. If a span that is longer than 2 * `slack`
+ * contains `time`, the result is this span. Else the result is the longest span that is at most
+ * `slack` away from `time`, because the pixel has the colour of this span. -1 if there is none.
  */
 export function spanAt(
   model: TimelineModel,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ruler above the rows: steps, and ticks at round times.
+// Paints the ruler above the rows, which shows the steps and ticks at round times.
 import { formatPoint } from "./format";
 import type { TimelineModel } from "./model";
 import type { Scene } from "./scene";

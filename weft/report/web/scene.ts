@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every painter needs: the visible rows and times, the size of the canvas, and the colours. Lengths
-// are CSS pixels; `ratio` is the number of device pixels per CSS pixel.
+// Declares what every painter needs: the visible rows and times, the size of the canvas, and the
+// colours. Lengths are CSS pixels; `ratio` is the number of device pixels per CSS pixel.
 import type { Layout } from "./layout";
 import type { Palette } from "./palette";
 import type { View } from "./view";
 
-/** Maps rows and times to places on the canvas. */
+/** What is needed to find the place of a row and a time on the canvas. */
 export interface Place {
   layout: Layout;
   view: View;

@@ -2,7 +2,10 @@
 // Finds spans by a part of their name.
 import type { TimelineModel } from "./model";
 
-/** Ids of all hits in ascending order. Case is ignored. An empty query has no hits. */
+/**
+ * The ids of all spans whose name contains `query`, in ascending order. Case is ignored. An empty
+ * query has no hits.
+ */
 export function findSpans(model: TimelineModel, query: string): Uint32Array {
   const text = query.trim().toLowerCase();
   if (text === "") return new Uint32Array(0);
@@ -14,8 +17,9 @@ export function findSpans(model: TimelineModel, query: string): Uint32Array {
 }
 
 /**
- * The next hit after `from` (or, if `back`, before it) in order of start time over all rows. The order
- * wraps around at its ends. The tie-break for hits with the same start is the id. -1 without hits.
+ * The next hit after `from`, or the previous hit before `from` if `back` is true. Hits of all rows
+ * are ordered by start time, and by id if they have the same start. After the last hit comes the
+ * first hit again. -1 if there are no hits.
  */
 export function nextHit(model: TimelineModel, hits: Uint32Array, from: number, back: boolean): number {
   if (hits.length === 0) return -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A section of the page: a heading with an anchor, an introduction that says how to read the content, and
-// the content.
+// Makes a section of the page: a heading with an anchor, an introduction that says how to read the
+// content, and the content.
 import { Child, el } from "./dom";
 
 export interface Section {
