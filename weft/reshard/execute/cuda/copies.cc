@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers come from any language, so decode() checks everything that would make a kernel read
-// or write outside of the buffers by a wrong index, divide by 0, or combine elements that have no
-// meaning. Whether offsets and loops stay within a buffer cannot be checked: sizes of buffers are
-// not known.
+// Encodes and decodes copies. The numbers may come from a program in any language. So decode()
+// checks them: buffers must exist, offsets and loops must not be negative, no kernel may divide by
+// 0, and the type must allow the operation. It cannot check whether offsets and loops stay within a
+// buffer, because it does not know the sizes of buffers.
 #include "weft/reshard/execute/cuda/copies.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// The numbers of the host's types of elements.
+/// The Type for each element type of the host.
 Type number_of(Float16) { return Type::kF16; }
 Type number_of(BFloat16) { return Type::kBf16; }
 Type number_of(float) { return Type::kF32; }
@@ -29,7 +29,7 @@ Type number_of(std::complex<float>) { return Type::kC64; }
 Type number_of(std::complex<double>) { return Type::kC128; }
 Type number_of(Bool8) { return Type::kBool; }
 
-/// What is wrong with one copy, apart from its loops; empty: nothing.
+/// What is wrong with one copy, apart from its loops. Empty if nothing is wrong.
 std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers) {
   const std::int64_t element = head[4], type = head[5], operation = head[6];
   const bool has_source = head[0] != Copy::kNoBuffer;
@@ -138,7 +138,7 @@ std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
               head[7],
               {}};
     const std::int64_t loops = head[8];
-    // Compare by division: a large number of loops times 3 could overflow.
+    // Compare by division, because 3 times a large number of loops could overflow.
     if (loops < 0 || loops > static_cast<std::int64_t>((numbers.size() - at) / 3)) {
       return wrong("its loops are cut off");
     }

@@ -9,7 +9,7 @@ Result<Gpu> load_gpu(const std::string& path) {
   WEFT_ASSIGN(const Loader loader, Loader::open(path));
   decltype(&weft_cuda_abi) abi = nullptr;
   WEFT_TRY(loader.find("weft_cuda_abi", abi));
-  // Check this first: other functions of another version may take other arguments.
+  // Check this first, because in another version the functions may take other arguments.
   if (abi() != kAbi) {
     return fail(ErrorCode::kUnavailable, "is of another version of Weft: build both together",
                 path);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_boxes and combine_boxes: each warp takes kSlotsOfWarp slots of one box. A thread first finds
-// the addresses of several slots (find_places), then loads all of them, then stores all of them, so
-// that loads overlap. copy_tiles: each block of threads copies one tile, see tile.h.
+// Three kernels. In copy_boxes and combine_boxes, each warp handles kSlotsOfWarp slots of one box.
+// A thread first finds the addresses of several slots (find_places). Then it loads all these slots,
+// and after that it stores them, so that the loads overlap. In copy_tiles, each block of threads
+// copies one tile, see tile.h.
 #include "weft/reshard/execute/cuda/combine.cuh"
 #include "weft/reshard/execute/cuda/kernels.cuh"
 #include "weft/reshard/execute/cuda/tile.h"
@@ -11,9 +12,10 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
-/// Slots that a thread has in flight at a time: enough loads to hide the latency of memory, and few
-/// enough registers that three or four blocks fit on a multiprocessor. Found by measuring with
-/// bench/gpu/reshard_pack.py. With 8, a warp needs only one iteration.
+/// How many slots a thread has in flight at a time, for each kind of access. More slots hide the
+/// latency of memory better. But they need more registers, and three or four blocks must fit on a
+/// multiprocessor. The values are the fastest in measurements with bench/gpu/reshard_pack.py. With
+/// 8, a warp needs only one iteration.
 constexpr int kUnitsAtOnce = 8;
 constexpr int kShiftsAtOnce = 4;
 constexpr int kSumsAtOnce = 2;
@@ -60,7 +62,7 @@ __device__ inline Places<kCount> find_places(const BoxWork& box, std::uint32_t f
 
 template <class T, int kCount>
 __device__ inline void copy_units(const char* from, char* to, const Places<kCount>& places) {
-  T values[kCount] = {};  // without this the compiler keeps old values alive through the loop
+  T values[kCount] = {};  // without this, the compiler would keep old values in registers
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if (places.live[i]) values[i] = *reinterpret_cast<const T*>(from + places.from[i]);
@@ -71,8 +73,9 @@ __device__ inline void copy_units(const char* from, char* to, const Places<kCoun
   }
 }
 
-/// The 16 aligned bytes of the target that a slot covers, which of them belong to the row, and the
-/// address in the source of the first one.
+/// The window of a slot: the 16 aligned bytes of the target that the slot covers. Bytes [low, high)
+/// of the window belong to the row. `from` is the address in the source for the first byte of the
+/// window.
 struct Window {
   char* to;
   const char* from;
@@ -81,16 +84,18 @@ struct Window {
 
 __device__ inline Window window_of(const char* from, char* to, std::uint32_t slot,
                                    std::uint32_t run) {
-  // `to` is the address of the slot as if slots began with the row; its window begins at the
-  // aligned address before it, so the first and last windows of a row are only partly used.
+  // `to` is where the slot would begin if the first slot began with the row. The window begins at
+  // the aligned address at or before `to`. So the first and last windows of a row are only partly
+  // used.
   const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) & 15);
   const std::int64_t left = static_cast<std::int64_t>(run) + before - slot * std::int64_t{16};
   return {to - before, from - before, slot == 0 ? before : 0,
           left < 16 ? static_cast<int>(left) : 16};
 }
 
-/// The two aligned blocks of the source that contain the bytes of a window. Each is read only if it
-/// contains any of them, so nothing is read beyond the aligned blocks of the first and last byte.
+/// The two aligned blocks of the source that contain the bytes of a window. A block is read only if
+/// it contains at least one of these bytes. So nothing is read outside of the aligned blocks that
+/// contain the row.
 struct Blocks {
   uint4 first, second;
   int shift;
@@ -110,7 +115,7 @@ __device__ inline uint4 shifted(const Blocks& blocks) {
   return {value.word[0], value.word[1], value.word[2], value.word[3]};
 }
 
-/// Stores those bytes of a word that are within [low, high).
+/// Stores the bytes of a word that are within [low, high).
 __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int low, int high) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -118,7 +123,7 @@ __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int lo
   }
 }
 
-/// Stores those of 8 aligned bytes that are within [low, high), with as few stores as possible.
+/// Stores the bytes of 8 aligned bytes that are within [low, high), with as few stores as possible.
 __device__ inline void store_half(char* to, int at, std::uint32_t first, std::uint32_t second,
                                   int low, int high) {
   if (low <= at && at + 8 <= high) {
@@ -224,7 +229,8 @@ __global__ __launch_bounds__(kThreads, kBlocksOfTiles) void copy_tiles(
   write_tile(copy, rows, worker, memory);
 }
 
-/// Combines the contents of windows with every source in order; without sources, fills or scales.
+/// Combines the contents of windows with every source, in order. If there are no sources, fills or
+/// scales the windows.
 template <int kCount>
 __device__ inline void combine_windows(const DeviceWork& work, const Addresses& addresses,
                                        const BoxWork& box, const Window (&windows)[kCount],
@@ -287,7 +293,7 @@ __global__ __launch_bounds__(kThreads, kBlocksOfSums) void combine_boxes(
   }
 }
 
-/// For kernels whose work is per warp.
+/// Launches a kernel in which each warp has its own work.
 template <class Kernel>
 cudaError_t launch(Kernel kernel, const DeviceWork& work, const Addresses& addresses,
                    cudaStream_t stream) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan keeps its copies. How they are divided into work depends on the alignment of the buffers,
-// so the work list is made and uploaded for each combination of alignments that occurs. Addresses
-// are passed with each launch, or as a table if there are many.
+// The functions of library.h. A plan keeps its copies. How the copies are divided into work depends
+// on the alignment of the buffers. So one work list is made and uploaded for each combination of
+// alignments that occurs. Addresses are passed with each launch. If there are many addresses, they
+// are passed as a table.
 #include "weft/reshard/execute/cuda/library.h"
 
 #include <algorithm>
@@ -34,14 +35,16 @@ struct DeviceFree {
 };
 using DeviceMemory = std::unique_ptr<char, DeviceFree>;
 
-/// Launches in the memory of the device, for one alignment of the buffers' addresses.
+/// The work lists of all launches, in the memory of the device, for one combination of alignments
+/// of the buffers.
 struct Uploaded {
   std::vector<DeviceWork> works;
   std::vector<Launch::Kind> kinds;
   DeviceMemory memory;
 };
 
-/// Lays tables out one behind the other, each at a multiple of 16 bytes, to copy all at once.
+/// Stores tables one after the other, each at a multiple of 16 bytes, so that one copy uploads all
+/// of them.
 class Image {
  public:
   template <class T>
@@ -64,7 +67,7 @@ std::int32_t allocate(std::size_t bytes, DeviceMemory& memory, char* error) {
   return failed;
 }
 
-/// Copies on a stream of its own, so that it does not wait for what is queued on other streams.
+/// Copies on a new stream, so that the copy does not wait for work that is queued on other streams.
 std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* error) {
   cudaStream_t stream = nullptr;
   cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -110,7 +113,7 @@ std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, cha
 struct WeftCudaPlan {
   std::vector<Copy> copies;
   std::int32_t buffers = 0;
-  int device = -1;  ///< of the first run; -1: there was none
+  int device = -1;  ///< the device of the first run; -1: the plan has not run yet
   std::map<std::vector<int>, Uploaded> uploaded;
   /// Tables of addresses for plans with many buffers, by their contents. Older tables are kept,
   /// because queued work may still read them.
@@ -119,7 +122,8 @@ struct WeftCudaPlan {
 
 namespace {
 
-/// Most tables that are kept. Callers whose buffers alternate find theirs again.
+/// The most tables that are kept. A caller that alternates between several sets of buffers finds
+/// the tables of these sets again.
 constexpr std::size_t kMostTables = 64;
 
 std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, Addresses& addresses,
@@ -263,7 +267,7 @@ std::int32_t weft_cuda_event_record(void* event, void* stream, char* error) {
 std::int32_t weft_cuda_event_done(void* event, std::int32_t* done, char* error) {
   const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
   *done = status == cudaSuccess;
-  // Not ready is no error.
+  // An event that has not completed is not an error.
   return status == cudaErrorNotReady ? 0 : check(status, "the GPU has failed", error);
 }
 

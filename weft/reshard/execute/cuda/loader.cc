@@ -6,8 +6,8 @@
 namespace weft::reshard::execute::cuda {
 
 Result<Loader> Loader::open(const std::string& path) {
-  // RTLD_LOCAL: symbols of the library must not replace those of the process. It is never closed,
-  // because its functions are copied to places that may outlive any owner.
+  // RTLD_LOCAL, because symbols of the library must not replace symbols of the process. The library
+  // is never closed, because its functions are copied to places that may outlive any owner.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();

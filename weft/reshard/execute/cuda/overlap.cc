@@ -13,12 +13,14 @@ std::int64_t end_of(const Copy& copy) {
   return end;
 }
 
-/// A box as one interval per digit: an address is written as a number whose places are the strides.
+/// A box as intervals. An address is written as a number in mixed radix, whose place values are the
+/// strides. The box has one interval of values for each digit.
 struct Digits {
   std::vector<std::int64_t> low, high;
 };
 
-/// False if a loop carries into the next higher place.
+/// Computes the intervals. Returns false if a digit may become so large that it carries into the
+/// next higher digit.
 bool find_digits(const Copy& copy, const std::vector<std::int64_t>& strides, Digits& digits) {
   std::int64_t rest = copy.to;
   for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -31,7 +33,7 @@ bool find_digits(const Copy& copy, const std::vector<std::int64_t>& strides, Dig
     digits.high.push_back(digits.low.back() + extent);
     if (i > 0 && digits.high.back() * strides[i] > strides[i - 1]) return false;
   }
-  // The rest lies within the smallest stride.
+  // The remaining offset is less than the smallest stride.
   digits.low.push_back(rest);
   digits.high.push_back(rest + copy.element);
   return strides.empty() || digits.high.back() <= strides.back();

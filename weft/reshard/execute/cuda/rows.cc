@@ -12,13 +12,15 @@ int lowest_bit(std::int64_t bits) {
 Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
   std::vector<CopyLoop> loops = copy.loops;
   if (!copy.has_source()) {
-    // A fill has no source strides: copy the target's, so that loops join into long rows.
+    // A fill has no strides in a source. Use the strides of the target, so that loops join into
+    // long rows.
     for (CopyLoop& loop : loops) loop.from = loop.to;
   }
   const StridedCopy joined(std::move(loops), copy.element);
   const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;
   const int to_base = alignment[copy.to_buffer];
-  // The lowest bit that is set in any of the numbers is the largest power of two that divides all.
+  // The lowest bit that is set in any of the numbers is the largest power of two that divides all
+  // of them.
   std::int64_t from_bits = kBlock | from_base | joined.run_bytes();
   if (copy.has_source()) from_bits |= copy.from;
   std::int64_t to_bits = kBlock | to_base;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A candidate is a box with short rows that is dense on one side (the message) and has gaps on the
-// other (the array). Candidates are sorted so that boxes which are adjacent in the array come one
-// behind the other, and runs of them are merged into one tiled copy.
+// Chooses boxes for tiles. A candidate is a box with short rows that is dense on one side (the
+// message) and has gaps on the other side (the array). Candidates are sorted so that boxes that are
+// adjacent in the array follow each other. A sequence of such boxes is merged into one tiled copy.
 #include "weft/reshard/execute/cuda/tiled_copy.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// Longer rows are copied as fast without tiles; shorter ones contain few whole units.
+/// Longer rows than kLongRow are copied as fast without tiles. Shorter rows than kShortRow contain
+/// too few whole units.
 constexpr std::int64_t kLongRow = 4 << 10, kShortRow = 32;
 static_assert(kLongRow <= TiledCopy::kTileBytes && kShortRow >= kShiftedUnit);
 constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
@@ -64,7 +65,7 @@ bool find_candidate(const Rows& rows, Candidate& candidate) {
   return false;
 }
 
-/// Equal for boxes that may become parts of one tiled copy.
+/// A key that is equal for boxes that may become parts of one tiled copy.
 auto kind_of(const Candidate& candidate) {
   const Rows& rows = *candidate.rows;
   return std::tuple{candidate.packs, rows.copy->from_buffer, rows.copy->to_buffer, rows.run,
@@ -83,7 +84,7 @@ bool is_before(const Candidate& a, const Candidate& b) {
   return a.in_array < b.in_array;
 }
 
-/// Whether the rows of b begin in the array where those of a end.
+/// Whether the rows of b begin in the array where the rows of a end.
 bool meets(const Candidate& a, const Candidate& b) {
   return kind_of(a) == kind_of(b) && a.rows->loops == b.rows->loops &&
          a.in_array + a.rows->run == b.in_array;
@@ -102,7 +103,8 @@ std::uint32_t pitch_of(std::uint32_t row, std::uint32_t part) {
   return part >= kBanks ? row : part + (row - part + kBanks - 1) / kBanks * kBanks;
 }
 
-/// A tiled copy of `count` boxes from `first` on, few enough for one tile.
+/// Makes a tiled copy of `count` boxes, beginning with `first`. There must be so few boxes that a
+/// whole row fits into a tile.
 TiledCopy make_tiled_copy(const Candidate* first, std::int64_t count, std::int64_t step) {
   const Rows& rows = *first->rows;
   TiledCopy copy;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that are not contiguous, or that add, pass through staging. They are packed by copies
-// before the batch, and unpacked or added by copies after the batch. Without a budget, all messages
-// of a turn share one batch. With a budget, each batch has at most one message per direction, so
-// that staging stays small. Batches are ordered by a key that both ends of a message compute in the
-// same way.
+// Turns a turn into batches of copies and messages. Messages that are not contiguous, or that add,
+// pass through staging. They are packed by copies before the batch, and unpacked or added by copies
+// after the batch. Without a budget, all messages of a turn share one batch. With a budget, each
+// batch has at most one message per direction, so that staging stays small. Batches are ordered by
+// a key that both ends of a message compute in the same way.
 #include "weft/reshard/execute/cuda/turn.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// In staging, messages begin at multiples of this, so that no two of them share a cache line. If
-/// the budget is small, less has to do.
+/// In staging, messages begin at multiples of this number, so that two messages do not share a
+/// cache line. If the budget is small, a smaller number is used.
 Bytes alignment_of(const Message& message, Bytes budget) {
   if (budget == 0) return 256;
   if (budget >= 64) return 16;
@@ -35,7 +35,7 @@ class Batcher {
     if (message.bytes == 0) return;
     const Device distance = send ? message.peer - program_.self : program_.self - message.peer;
     Key key{message.add, (distance + devices_) % devices_, 0};
-    // A long message is cut into several: they are told apart by their number.
+    // If a long message was cut into several messages, they differ in their number.
     const int number = numbers_[{send, key.add, message.peer}]++;
     if (program_.message_budget > 0) {
       key.number = number;
@@ -58,7 +58,8 @@ class Batcher {
   std::vector<Batch> finish(std::vector<Copy> moves) {
     std::vector<Batch> all;
     for (auto& [key, batch] : batches_) all.push_back(std::move(batch));
-    // Moves run with the first batch. A turn with moves only needs a batch without messages.
+    // Moves run with the first batch. If a turn has moves but no messages, add a batch without
+    // messages for them.
     if (all.empty() && !moves.empty()) all.emplace_back();
     if (!all.empty()) {
       std::vector<Copy>& first = all.front().before;
@@ -186,7 +187,7 @@ std::vector<Copy> scale_copies(const Program& program) {
     const auto target = static_cast<std::int32_t>(2 * i + 1);
     const Type type = type_of(elements.type);
     const Bytes size = size_of(type);
-    // Nothing to do for sums, for types that cannot be scaled, and for empty targets.
+    // Skip arrays whose elements are not divided, types that cannot be scaled, and empty targets.
     if (elements.times == elements.over || size == 0 || program.buffers[target] == 0) continue;
     const Region whole{
         target, static_cast<std::int32_t>(i), 0, size, {{program.buffers[target] / size, size}}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_work() sorts copies by kind. It chooses tiles for copies that are faster with tiles. It
-// turns the other copies into boxes with as few loops as possible, and divides all boxes into
-// pieces of equal size. Additions are grouped first: all addends of one box are added in one pass
-// over the target, in the order of the copies.
+// Divides copies among warps and tiles. make_work() sorts copies by kind. It chooses tiles for
+// copies that are faster with tiles. It turns the other copies into boxes with as few loops as
+// possible, and divides all boxes into pieces of equal size. Additions are grouped first: all
+// addends of one box are added in one pass over the target, in the order of the copies.
 #include "weft/reshard/execute/cuda/work.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::int64_t kShortRun = 32;
 
 Divisor divisor_of(std::int64_t number) { return make_divisor(static_cast<std::uint32_t>(number)); }
 
-/// A box with the access that suits such rows; addresses and numbers are still to be set.
+/// A box with the kind of access that suits these rows. The caller sets addresses and numbers.
 BoxWork kind_of(const Rows& rows, bool combines) {
   BoxWork box;
   const bool aligned = rows.alignment == kBlock;
@@ -65,8 +65,8 @@ std::int64_t span_of(const Rows& rows) {
   return std::max(from, to);
 }
 
-/// Adds boxes for the rows. A box has a limited number of loops and slots, so larger ones are
-/// split.
+/// Adds boxes for the rows. A box may have only a limited number of loops and slots, so large
+/// copies become several boxes.
 void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::uint32_t sources,
               Launch& launch) {
   if (rows.run == 0) return;
@@ -104,7 +104,7 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
     add_jobs(second, combines, first_source, sources, launch);
     return;
   }
-  // Each addend has an offset of its own, to which the offset within the box is added.
+  // Each addend has its own offset (Source::offset), to which the offset within the box is added.
   box.from = sources > 0 ? rows.from - rows.copy->from : rows.from;
   box.to = rows.to;
   box.from_buffer = rows.copy->from_buffer;
@@ -128,8 +128,8 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
 
 /// Divides the boxes into pieces and orders them so that all boxes advance at the same rate. So
 /// pieces that are adjacent in an array are copied at about the same time, whatever messages they
-/// belong to, and share cache lines. `count`: how much work a box has. `step`: how much of it a
-/// piece has.
+/// belong to, and share cache lines. `count` says how much work a box has. `step` says how much of
+/// this work a piece has.
 template <class Piece, class Boxes, class Count, class Step>
 std::vector<Piece> interleave_work(const Boxes& boxes, Count count, Step step) {
   struct Progress {
@@ -173,7 +173,8 @@ std::vector<Sum> find_sums(const std::vector<Copy>& copies) {
         same = &sum;
       } else if (targets_may_overlap(*sum.first, copy)) {
         pass = std::max(pass, sum.pass + 1);
-        // The copy must not run before `sum`, which came after the equal box.
+        // `sum` came after the equal box and overlaps this copy, so the copy must not run before
+        // `sum`.
         same = nullptr;
       }
     }

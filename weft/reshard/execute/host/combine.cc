@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One template per reduction and type; combine_rows() chooses the instance. Rows of a single
-// element have a simpler loop of their own.
+// Reduces elements. There is one template instance per reduction and type. combine_rows() chooses
+// the instance. Rows of a single element have a separate, simpler loop.
 #include "weft/reshard/execute/host/combine.h"
 
 #include <limits>
@@ -12,12 +12,13 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Integers wrap around. Signed ones are computed as unsigned, since C++ leaves their overflow
-/// undefined.
+/// Computes with integers that wrap around. Signed integers are computed as unsigned integers,
+/// because C++ leaves the overflow of signed integers undefined.
 template <class T, class Work>
 T wrapped(T a, T b, const Work& work) {
   if constexpr (std::is_integral_v<T>) {
-    // Types narrower than int would be promoted to int, whose overflow is undefined again.
+    // C++ would promote types narrower than int to int, whose overflow is undefined. So use
+    // std::uint32_t for these types.
     using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
     return static_cast<T>(work(static_cast<Wide>(a), static_cast<Wide>(b)));
   } else {
@@ -25,7 +26,7 @@ T wrapped(T a, T b, const Work& work) {
   }
 }
 
-/// Booleans: a sum is `or`, a product is `and`.
+/// For booleans, a sum is `or` and a product is `and`.
 struct Sum {
   template <class T>
   static T of(T a, T b) {
@@ -60,7 +61,7 @@ struct Most {
 
 template <class T, class Op>
 void combine_one(const std::byte* from, std::byte* to) {
-  // Halves are computed as floats and rounded after each addition.
+  // Half-precision numbers are computed as floats and rounded after each operation.
   if constexpr (is_half<T>) {
     store(to, T(Op::of(static_cast<float>(load<T>(to)), static_cast<float>(load<T>(from)))));
   } else {
@@ -94,7 +95,7 @@ T number(double value) {
   }
 }
 
-/// The largest or smallest value of a type, infinity for floats.
+/// The largest or smallest value of a type. For floats this is plus or minus infinity.
 template <class T>
 T extreme(bool largest) {
   if constexpr (std::is_integral_v<T>) {
@@ -139,7 +140,7 @@ void scale_all(const Elements& elements, std::byte* memory, Bytes bytes) {
       using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
       const auto times = static_cast<Wide>(elements.times), over = static_cast<Wide>(elements.over);
       const auto wide = static_cast<Wide>(value);
-      // Split into quotient and remainder, so that large values do not overflow.
+      // Divide into quotient and remainder first, so that large values do not overflow.
       store(memory + at, static_cast<T>(wide / over * times + wide % over * times / over));
     } else if constexpr (is_half<T>) {
       store(memory + at, T(static_cast<float>(value) * static_cast<float>(elements.times) /
@@ -192,12 +193,13 @@ Result<Pattern> neutral_element(const Elements& elements) {
 void fill(const Region& region, const Pattern& pattern, std::byte* buffer) {
   std::vector<CopyLoop> loops;
   for (const Loop& loop : region.loops) loops.push_back({loop.extent, 0, loop.stride});
-  // A copy whose source does not advance: it reads the same element again and again.
+  // All strides of the source are 0, so the copy reads the same element again and again.
   StridedCopy(std::move(loops), region.element).run(pattern.data(), buffer + region.offset);
 }
 
 Status scale(const Elements& elements, std::byte* memory, Bytes bytes) {
-  // True for everything but averages, and for averages whose number of groups stays the same.
+  // This is so for all reductions except averages, and for averages whose number of groups does not
+  // change.
   if (elements.times == elements.over) return {};
   const bool known = with_type(
       elements.type, [&](auto type) { scale_all<decltype(type)>(elements, memory, bytes); });

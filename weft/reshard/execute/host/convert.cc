@@ -9,11 +9,12 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A float as an integer: values for which C++ leaves the result undefined give the nearest limit,
-/// and NaN gives 0.
+/// Converts a float to an integer. If the value is outside of the integer's range, C++ leaves the
+/// result undefined; here it is the nearest limit. NaN gives 0.
 template <class To, class From>
 To whole_number(From value) {
-  // As floats the limits may be rounded up, beyond what the integer can hold: hence <= and >=.
+  // As a float, a limit may be rounded to a number that the integer cannot hold. So compare with <=
+  // and >=.
   constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
   constexpr auto kHigh = static_cast<From>(std::numeric_limits<To>::max());
   if (value != value) return 0;
@@ -24,7 +25,8 @@ To whole_number(From value) {
 
 template <class To, class From>
 To converted(From value) {
-  // By way of a type that C++ converts itself: halves as floats, booleans as 0 and 1.
+  // First convert to a type that C++ can convert itself: half-precision numbers to floats, booleans
+  // to 0 and 1.
   if constexpr (is_half<From>) {
     return converted<To>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<From, Bool8>) {
@@ -68,8 +70,8 @@ void convert_rows(const std::byte* from, std::int64_t from_step, std::byte* to,
   }
 }
 
-/// Calls take(From{}, To{}) with the types of those names. False if the first cannot become the
-/// other.
+/// Calls take(From{}, To{}) with the types that have these names. Returns false if there is no
+/// conversion from the first type to the second.
 template <class Take>
 bool with_types(std::string_view from, std::string_view to, const Take& take) {
   bool found = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of arrays that are larger than the cache are bound by memory, so what counts is how many
-// cache lines are moved. Two techniques keep that number low:
+// Copies rows. If arrays are larger than the cache, the speed of memory limits the copy. So the
+// time depends on how many cache lines are moved. Two techniques keep this number low:
 //
-// - Streaming stores write whole lines past the cache, so that the target is never read. Where rows
-//   are adjacent, a line that two of them share is assembled first and then written once.
-// - Rows that will be copied soon are prefetched, because the hardware does not foresee large
-// steps.
+// - Streaming stores write whole lines past the cache, so that the target is never read. If two
+//   adjacent rows share a line, the line is assembled first and then written once.
+// - Rows that will be copied soon are prefetched, because the hardware does not prefetch rows that
+//   are far apart.
 //
 // docs/design/reshard.md, section Copies, has the measurements behind the constants.
 #include "weft/reshard/execute/host/copy_rows.h"
@@ -20,14 +20,14 @@
 namespace weft::reshard {
 namespace {
 
-/// For rows as long as this, memcpy of the C library is as fast as anything here.
+/// For rows of at least this many bytes, memcpy() is as fast as the functions of this file.
 constexpr std::int64_t kLongRow = 256 << 10;
 
-/// Prefetches into the second-level cache: the first-level cache has room for fewer requests. Each
-/// line should be requested once only, since a second request is not free.
+/// Prefetches into the second-level cache, because the first-level cache has room for fewer
+/// requests. Each line should be requested only once, because a second request also costs time.
 inline void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
-/// The compiler knows the length of a row and unrolls the copy.
+/// Copies rows whose length the compiler knows, so that it can unroll the copy.
 template <std::int64_t kBytes>
 void copy_known(const Rows& rows) {
   const std::byte *from = rows.from, *upcoming = rows.upcoming;
@@ -73,7 +73,7 @@ WEFT_AVX2 inline void stream_line(const std::byte* from, std::byte* to) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to + kWord), second);
 }
 
-/// Copies with two words that may overlap, one from each end.
+/// Copies with two words that may overlap: the first word and the last word of the bytes.
 template <class Word>
 inline void copy_ends(const std::byte* from, std::byte* to, std::int64_t bytes) {
   Word first, last;
@@ -84,7 +84,8 @@ inline void copy_ends(const std::byte* from, std::byte* to, std::int64_t bytes) 
   std::memcpy(to + end, &last, sizeof(Word));
 }
 
-/// Copies less than a line. Masked stores would be shorter, but they stall streaming stores nearby.
+/// Copies less than a line. Masked stores would need less code, but they stall streaming stores to
+/// nearby addresses.
 WEFT_AVX2 inline void copy_rest(const std::byte* from, std::byte* to, std::int64_t bytes) {
   if (bytes >= kWord) {
     copy_ends<__m256i>(from, to, bytes);
@@ -141,8 +142,8 @@ WEFT_AVX2 void copy_cached(const Rows& rows) {
   }
 }
 
-/// Rows that consist of whole lines at both ends. Several rows are copied side by side, so that
-/// several loads are outstanding at once.
+/// Copies rows that begin and end at line boundaries of the target. Several rows are copied
+/// together, so that several loads are in flight at once.
 WEFT_AVX2 void stream_lines(const Rows& rows) {
   constexpr std::int64_t kTogether = 8;
   const std::byte *from = rows.from, *upcoming = rows.upcoming;
@@ -170,8 +171,9 @@ bool whole_lines(const Rows& rows) {
   return rows.bytes % kLine == 0 && rows.to_step % kLine == 0 && past_line(rows.to) == 0;
 }
 
-/// Rows of at least a line that are not adjacent at the destination. Whole lines are streamed. The
-/// lines at the ends of a row, which it shares with its neighbours, are prefetched for writing.
+/// Copies rows of at least a line that are not adjacent at the destination. Whole lines are
+/// streamed. The first and last line of a row may also contain other bytes, so they are prefetched
+/// for writing.
 WEFT_AVX2 void stream_apart(const Rows& rows) {
   if (whole_lines(rows)) return stream_lines(rows);
   constexpr std::int64_t kPrefetchForWriteBytes = 2 << 10;
@@ -199,7 +201,8 @@ WEFT_AVX2 void stream_apart(const Rows& rows) {
 /// Assembles, in memory, the line that two adjacent rows share.
 class SharedLine {
  public:
-  /// Puts the beginning of a row behind the `held` bytes that end_with() left, and writes the line.
+  /// Puts the beginning of a row after the `held` bytes that end_with() has left, and writes the
+  /// line.
   WEFT_AVX2 void stream_with(const std::byte* row, std::int64_t held, std::byte* to) {
     const __m256i first = load(row), second = load(row + kWord);
     store(line() + held, first);
@@ -215,7 +218,8 @@ class SharedLine {
 
  private:
   std::byte* line() { return buffer_ + kLine; }
-  alignas(kLine) std::byte buffer_[3 * kLine];  ///< a line of slack on both sides: stores are whole
+  /// One more line on each side, so that stores can be whole.
+  alignas(kLine) std::byte buffer_[3 * kLine];
 };
 
 /// The numbers 0, 1, 2, ..., one per byte of a line.
@@ -228,7 +232,7 @@ WEFT_VBMI __m512i counted() {
   return _mm512_load_si512(kNumbers.data());
 }
 
-/// The same in a register, by permuting its bytes.
+/// Does the same as SharedLine in a register, by permuting its bytes.
 class SharedRegister {
  public:
   WEFT_VBMI void stream_with(const std::byte* row, std::int64_t held, std::byte* to) {
@@ -247,8 +251,9 @@ class SharedRegister {
   __m512i line_;
 };
 
-/// Rows of at least a line, adjacent at the destination. Nothing outside of a row is written, since
-/// that would fetch its line. `upcoming`: see Rows; only if all rows come from one source.
+/// Copies rows of at least a line that are adjacent at the destination. Writes no byte outside of
+/// the rows, because that would fetch another line. `upcoming`: see Rows; only if all rows come
+/// from one source.
 template <class Shared>
 WEFT_AVX2 inline __attribute__((always_inline)) void interleave(const InterleavedRows& rows,
                                                                 const std::byte* upcoming) {
@@ -291,7 +296,7 @@ WEFT_VBMI void interleave_by_registers(const InterleavedRows& rows, const std::b
   interleave<SharedRegister>(rows, upcoming);
 }
 
-/// Rows of one source that are adjacent at the destination.
+/// Copies rows of one source that are adjacent at the destination.
 template <void (*kInterleave)(const InterleavedRows&, const std::byte*)>
 void stream_dense(const Rows& rows) {
   if (whole_lines(rows)) return stream_lines(rows);

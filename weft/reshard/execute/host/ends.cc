@@ -9,7 +9,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// The type of a source or target if it differs from the wire type; else empty.
+/// The type of a source or target. Empty if it is the wire type.
 const std::string& type_of_end(const Program& program, std::size_t buffer) {
   const Elements& elements = program.elements[buffer / 2];
   return buffer % 2 == 0 ? elements.source : elements.target;
@@ -32,7 +32,7 @@ bool is_cast(const Program& program, std::size_t buffer) {
   return !type_of_end(program, buffer).empty() && program.buffers[buffer] > 0;
 }
 
-/// Whether it is a target that is cast as a whole at the end.
+/// Whether the buffer is a target that is cast as a whole at the end.
 bool is_cast_whole(const Program& program, std::size_t buffer) {
   return buffer % 2 == 1 && is_cast(program, buffer) && !program.elements[buffer / 2].by_slabs;
 }
@@ -71,8 +71,8 @@ Result<Ends> Ends::begin(const Program& program, const Buffers& given, Transport
     }
     if (!is_cast_whole(program, i)) continue;
     if (has_room(program, i)) {
-      // Put them at the end of the target's memory: the cast goes from first to last, so it never
-      // overwrites an element that it has not read yet.
+      // Store the sent elements at the end of the target's memory. The cast goes from the first
+      // element to the last, so it never overwrites an element that it has not read yet.
       ends.wire_[i] = given[i] + (end_bytes(program, i) - program.buffers[i]);
       continue;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All devices share one memory, so a turn is a list of copies without messages. Parts of several
-// devices interleave in the array that the copies fill or empty. So copies are grouped by this
-// array. The copies of one group run on one thread at about the same place of the array, so that
-// its cache lines are fetched once.
+// Runs all devices of a process in one memory, so a turn is a list of copies instead of messages.
+// Often several devices have interleaved parts of one large array, which copies fill or read. So
+// copies are grouped by this array. All copies of a group run on one thread, at about the same
+// place of the array, so that each cache line is fetched only once.
 #include "weft/reshard/execute/host/run_all.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Copies are divided for several threads into pieces of this size: small compared with a cache,
-/// large compared with the cost of a task.
+/// Copies are divided into pieces of this many bytes, for several threads. A piece is small
+/// compared with a cache. Its copy takes long compared with the cost of a task.
 constexpr Bytes kGrain = 1 << 19;
 
 /// A transport that is used only for its memory.
@@ -44,8 +44,8 @@ Status check(const std::vector<Program>& programs, const std::vector<Buffers>& b
   return {};
 }
 
-/// The array in which the copies of a group interleave: the one that they write, unless a copy
-/// writes contiguously.
+/// The array in which the copies of a group interleave. This is the target, except if the copy
+/// writes contiguously; then it is the source.
 const std::byte* array_of(const Task& task, const std::byte* source, const std::byte* target) {
   const std::vector<CopyLoop>& loops = task.copy.loops();
   return loops.empty() || loops.back().to == task.copy.run_bytes() ? source : target;
@@ -60,13 +60,13 @@ void run_together(const std::vector<Task>& tasks) {
       task.run();
     }
   }
-  // In the order of the array, so that run_together() finds adjacent rows.
+  // Sort by address in the target, so that run_together() finds adjacent rows.
   std::sort(jobs.begin(), jobs.end(),
             [](const CopyJob& x, const CopyJob& y) { return x.to < y.to; });
   reshard::run_together(jobs);
 }
 
-/// Tasks by array and by piece of the array: one thread runs all tasks of one entry.
+/// Tasks, grouped by array and by piece of the array. One thread runs all tasks of one entry.
 struct Groups {
   std::map<std::pair<const std::byte*, std::size_t>, std::vector<Task>> pieces;
 
@@ -81,8 +81,9 @@ struct Groups {
   }
 };
 
-/// In place, the regions of the two ends differ, so messages are delivered as streams. Within a
-/// turn nothing is written that another device reads, so devices can run in parallel.
+/// Runs a turn of programs in place. Sender and receiver divide a message into different regions,
+/// so it is delivered as a stream. Within a turn, no device writes data that another device reads.
+/// So devices can run in parallel.
 Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                          std::size_t number) {
   std::vector<Status> done(programs.size());
@@ -109,8 +110,8 @@ Status run_turn_in_place(const std::vector<Program>& programs, const std::vector
 Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                 std::size_t number) {
   Groups replacing;
-  // Additions run after everything that replaces, and the messages of a device one after the other,
-  // since sums of rounded numbers depend on their order.
+  // Additions run after everything that replaces. The messages that a device adds run one after the
+  // other, because sums of rounded numbers depend on their order.
   std::vector<Groups> adding;
   const auto add = [&](Groups& groups, const Task& task, const Region& from, const Buffers& source,
                        const Region& to, const Buffers& target) {

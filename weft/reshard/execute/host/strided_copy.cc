@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy is brought into a normal form: loops sorted by their steps at the destination, loops that
-// continue each other merged, and the innermost contiguous loop turned into a run of bytes. Then
-// copy_rows.h copies the runs of the innermost remaining loop as rows.
+// Copies boxes. First a copy is brought into a normal form. Loops are sorted by their steps at the
+// destination. Loops that continue each other are merged. An innermost loop that is contiguous
+// becomes a run of bytes. Then copy_rows.h copies the runs of the innermost remaining loop as rows.
 #include "weft/reshard/execute/host/strided_copy.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 /// Merges loops in which one continues where the loop inside it ends.
 std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   std::erase_if(loops, [](const CopyLoop& loop) { return loop.extent == 1; });
-  // Sort by the destination: out-of-order writes cost more than out-of-order reads.
+  // Sort by the steps at the destination, because writes that are out of order cost more than reads
+  // that are out of order.
   std::sort(loops.begin(), loops.end(), [](const CopyLoop& a, const CopyLoop& b) {
     return std::tuple{a.to, a.from, a.extent} > std::tuple{b.to, b.from, b.extent};
   });
@@ -34,7 +35,8 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   return found;
 }
 
-/// Edge of a tile, small enough that the lines of the two arrays stay in the first-level cache.
+/// The number of rows and columns of a tile. It is so small that the lines of the two arrays stay
+/// in the first-level cache.
 constexpr std::int64_t kTile = 32;
 
 void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Rows rows) {
@@ -52,7 +54,7 @@ void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Row
   }
 }
 
-/// Runs the innermost loop for each position of the outer ones.
+/// Runs the innermost loop for each position of the outer loops.
 void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   LoopWalk walk(outer, rows.from, rows.to);
   do {
@@ -72,7 +74,7 @@ void copy_loops_prefetching(std::span<const CopyLoop> outer, CopyRows copy, Rows
   for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
   const std::int64_t count = rows.count;
   do {
-    // Split each run of rows: the last ones prefetch the first rows of the next position.
+    // Divide the rows of a position: the last rows prefetch the first rows of the next position.
     const std::int64_t alone = std::max<std::int64_t>(0, count - ahead);
     rows = {now.from, rows.from_step, now.to, rows.to_step, rows.bytes, alone, nullptr};
     if (prefetches) rows.upcoming = now.from + ahead * rows.from_step;
@@ -101,8 +103,8 @@ StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std:
     loops_.pop_back();
   }
   if (loops_.size() < 2 || run_ >= 64) return;
-  // A transposition: put the loop with the smallest step in the source next to the innermost one,
-  // which has the smallest step at the destination, so that the two form tiles.
+  // The copy may be a transposition. The innermost loop has the smallest step at the destination.
+  // Put the loop with the smallest step in the source next to it, so that the two loops form tiles.
   const auto closest = std::min_element(
       loops_.begin(), loops_.end(),
       [](const CopyLoop& a, const CopyLoop& b) { return std::abs(a.from) < std::abs(b.from); });
@@ -129,7 +131,8 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
       copy_tiles(loops[loops.size() - 2], inner, copy, rows);
     } while (walk.next());
   }
-  // Only for streaming stores. The fence also waits for normal stores, so small copies skip it.
+  // Only streaming stores need this. The fence also waits for normal stores, so small copies skip
+  // it.
   if (all >= kStreamed) finish_copies();
 }
 
@@ -151,14 +154,14 @@ void StridedCopy::run_slice(const std::byte* from, std::byte* to, std::int64_t s
 
 namespace {
 
-/// Whether the rows of b begin where those of a end.
+/// Whether the rows of b begin where the rows of a end.
 bool goes_on(const CopyJob& a, const CopyJob& b) {
   return b.to == a.to + a.copy->run_bytes() && a.copy->run_bytes() == b.copy->run_bytes() &&
          a.copy->loops() == b.copy->loops();
 }
 
-/// How many jobs at the front fill adjacent rows, if interleaving them is worth it: only if they
-/// are too large for a cache and would otherwise write lines in pieces.
+/// How many of the first jobs fill adjacent rows and should be interleaved. This is worth it only
+/// if these jobs are too large for a cache. Without it, they would write lines in pieces.
 std::size_t count_interleaved(std::span<const CopyJob> jobs) {
   const StridedCopy& copy = *jobs.front().copy;
   if (copy.run_bytes() < kShortestInterleaved || copy.loops().empty()) return 1;
@@ -167,8 +170,9 @@ std::size_t count_interleaved(std::span<const CopyJob> jobs) {
   return copy.bytes() * static_cast<std::int64_t>(count) < kStreamed ? 1 : count;
 }
 
-/// Copies one row of each job in turn. If rows of the innermost loop continue each other, they are
-/// written as one stream, else in one stream per iteration.
+/// Copies one row of each job in turn. If each iteration of the innermost loop continues where the
+/// previous iteration ended, all rows are written as one stream. Otherwise there is one stream per
+/// iteration.
 void interleave(std::span<const CopyJob> jobs) {
   const StridedCopy& copy = *jobs.front().copy;
   const std::span<const CopyLoop> loops = copy.loops();
@@ -191,8 +195,9 @@ void interleave(std::span<const CopyJob> jobs) {
 
 /// Runs a slice of each job at a time.
 void run_in_slices(std::span<const CopyJob> jobs) {
-  // More than the second-level cache and much less than the third-level cache holds. Shorter slices
-  // would spend more time at their start, before any prefetch has arrived.
+  // A slice is larger than the second-level cache and much smaller than the third-level cache.
+  // Shorter slices would spend a larger share of their time at the start, before any prefetch has
+  // arrived.
   constexpr std::int64_t kSlice = 2 << 20;
   std::int64_t bytes = 0;
   for (const CopyJob& job : jobs) bytes += job.copy->bytes();

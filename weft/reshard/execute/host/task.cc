@@ -13,7 +13,7 @@ namespace weft::reshard::execute {
 RowWork work_between(const Program& program, const Region& from, const Region& to, bool add) {
   const Elements& elements = program.elements[to.array];
   if (from.cast) {
-    // Summands are sent in the source's type, so nothing is cast and added at once.
+    // Summands are sent in the source's type, so no element is both cast and added.
     WEFT_CHECK(!add);
     const auto rows = conversion_rows(elements.source, elements.type);
     WEFT_CHECK(rows.has_value());
@@ -55,7 +55,7 @@ void unpack_regions(const Program& program, const std::byte* from,
 
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
              const std::vector<Region>& to, const Buffers& target, bool add) {
-  // The usual case: both lists have matching regions, which are copied directly.
+  // Usually the regions of the two lists match. Then they are copied directly.
   bool alike = from.size() == to.size();
   for (std::size_t i = 0; alike && i < to.size(); ++i) {
     alike = from[i].bytes() == to[i].bytes() && divide_alike(from[i], to[i]);
@@ -80,14 +80,14 @@ void deliver(const Program& program, const std::vector<Region>& from, const Buff
 }
 
 std::vector<Task> split(const Task& task, Bytes grain) {
-  // Divide the outermost loop; if a single iteration is larger than the grain, divide again.
+  // Divide the outermost loop. If a single iteration is larger than the grain, divide it again.
   const Bytes pieces = task.copy.bytes() / grain;
   if (pieces < 2) return {task};
   std::vector<Task> tasks;
   const std::vector<CopyLoop>& loops = task.copy.loops();
   const Bytes run = task.copy.run_bytes();
   if (loops.empty()) {
-    // Pieces of whole cache lines, which consist of whole elements of every type.
+    // Divide into whole cache lines, which consist of whole elements of every type.
     constexpr Bytes kLine = 64;
     const Bytes step = (run / pieces + kLine - 1) / kLine * kLine;
     for (Bytes at = 0; at < run; at += step) {

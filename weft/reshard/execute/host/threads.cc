@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receivers pull. A device announces its turn and its buffers, takes what others offer it, and then
-// waits until all others have taken what it offers: only then may its buffers change.
+// Receivers copy the data. A device announces its turn and its buffers. It copies the messages that
+// other devices offer to it. Then it waits until all other devices have copied the messages that it
+// offers, because its buffers must not change before.
 #include "weft/reshard/execute/host/threads.h"
 
 #include <algorithm>
@@ -16,13 +17,14 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// What the threads share. One lock is enough: it is held for moments only, never during a copy.
+/// The state that all threads share. One lock is enough, because it is held only for moments and
+/// never during a copy.
 class ThreadHub {
  public:
   ThreadHub(Device devices, std::chrono::milliseconds timeout)
       : timeout_(timeout), devices_(devices) {}
 
-  /// The device has come to its next round and offers the messages of `turn`.
+  /// Says that the device has reached its next round and offers the messages of `turn`.
   Status arrive(Device self, const Program& program, const Turn& turn, const Buffers& buffers) {
     std::unique_lock lock(mutex_);
     if (failed_) return tl::unexpected(*failed_);
@@ -59,7 +61,7 @@ class ThreadHub {
     ++state.readers;
     return Offer{state.turn, state.buffers};
   }
-  /// A message of the peer has been copied.
+  /// Says that a message of the peer has been copied.
   void taken(Device peer) {
     const std::lock_guard lock(mutex_);
     --devices_[peer].readers;
@@ -84,7 +86,7 @@ class ThreadHub {
     return {};
   }
 
-  /// Gives the Error to all devices. Returns when nobody reads the buffers of `self` any more.
+  /// Gives the Error to all devices. Returns when no device reads the buffers of `self` any more.
   Error fail_all(Device self, Error error) {
     std::unique_lock lock(mutex_);
     if (!failed_) failed_ = std::move(error);
@@ -104,11 +106,12 @@ class ThreadHub {
     std::int64_t round = 0;
     const Turn* turn = nullptr;
     const Buffers* buffers = nullptr;
-    std::size_t messages_left = 0;  ///< messages of the round that nobody has taken yet
+    std::size_t messages_left = 0;  ///< messages of the round that no device has taken yet
     std::size_t readers = 0;        ///< threads that are copying from its buffers
     bool gone = false;
   };
-  /// A round that not all devices have reached yet: which program it belongs to.
+  /// A round that some devices have not reached yet: its program, and how many devices have reached
+  /// it.
   struct OpenRound {
     std::uint64_t fingerprint = 0;
     Device arrived = 0;
@@ -120,7 +123,7 @@ class ThreadHub {
     return tl::unexpected(*failed_);
   }
 
-  /// `whom`: the device that is waited for; kAbsent: any of those that receive.
+  /// `whom`: the device that this one waits for; kAbsent: some device that receives from this one.
   template <class Done>
   Status wait(std::unique_lock<std::mutex>& lock, const Done& done, Device whom) {
     const auto end = std::chrono::steady_clock::now() + timeout_;
@@ -166,8 +169,8 @@ class ThreadTransport final : public Transport {
     return hub_->finish(self_);
   }
 
-  /// Takes the messages that add, or all others. Those that add come last and in their order, since
-  /// sums of rounded numbers depend on it.
+  /// Takes the messages that add (if `add`) or all other messages. Messages that add are taken last
+  /// and in their order, because sums of rounded numbers depend on the order.
   Status pull(const Program& program, const Turn& turn, const Buffers& buffers, bool add) {
     Pairing pairing;
     for (const Message& message : turn.receives) {

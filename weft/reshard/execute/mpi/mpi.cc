@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI has no way to say that a rank has given up. So every rank keeps a receive open for a message
-// with kAbortTag, and looks at it whenever nothing has happened for a while (look_for_failures()).
-// Messages of a program carry its fingerprint as tag, so that parts of different programs never
-// match.
+// Carries messages over MPI. MPI has no way to say that a rank has given up. So every rank keeps a
+// receive open for a message with kAbortTag, and tests this receive whenever nothing has happened
+// for a while (look_for_failures()). The tag of a message is made from the fingerprint of its
+// program, so that messages of different programs do not match.
 #include "weft/reshard/execute/mpi/mpi.h"
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ constexpr int kAbortTag = 0;
 constexpr std::size_t kWhyBytes = 256;
 using Why = std::array<char, kWhyBytes>;
 
-/// How long nothing has to happen before the wire looks for failed peers.
+/// If nothing happens for this long, the wire looks for failed peers.
 constexpr auto kQuiet = std::chrono::milliseconds(10);
 
 Status check(int code, const char* call) {
@@ -43,7 +43,8 @@ class MpiWire final : public Wire {
       : communicator_(communicator), rank_(rank), ranks_(ranks), most_tag_(most_tag) {}
 
   ~MpiWire() override {
-    // After a failure other ranks may be gone, and MPI_Comm_free is a collective call.
+    // After a failure other ranks may be gone. They cannot take part in MPI_Comm_free, which is a
+    // collective call.
     if (aborted_) return;
     MPI_Cancel(&listening_);
     MPI_Request_free(&listening_);
@@ -91,8 +92,8 @@ class MpiWire final : public Wire {
     for (int i = 0; i < count; ++i) {
       const Item& item = items_[static_cast<std::size_t>(indices_[i])];
       const MPI_Status& status = statuses_[i];
-      // A message of another length than expected belongs to another program: two programs may by
-      // chance have the same tag.
+      // A message of another length than expected belongs to another program. Two programs may have
+      // the same tag by chance.
       if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR == MPI_ERR_TRUNCATE) {
         return different_programs(item.peer);
       }
@@ -126,7 +127,7 @@ class MpiWire final : public Wire {
     }
     requests_.clear();
     items_.clear();
-    // Leaked on purpose: nobody knows when a lost rank will have read it.
+    // This memory is never freed, because it is unknown when another rank has read it.
     auto* text = new Why{};
     std::strncpy(text->data(), why.message.c_str(), kWhyBytes - 1);
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -144,7 +145,7 @@ class MpiWire final : public Wire {
   struct Item {
     Ticket ticket = 0;
     Device peer = 0;
-    Bytes bytes = -1;  ///< of a receive; -1: it is a send
+    Bytes bytes = -1;  ///< the length of a receive; -1: this is a send
   };
 
   void add(MPI_Request request, Item item) {
@@ -169,7 +170,8 @@ class MpiWire final : public Wire {
                 "device " + std::to_string(peer) + " runs another program than this one");
   }
 
-  /// An Error if a rank has given up, or if an awaited peer sends parts of another program instead.
+  /// Returns an Error if a rank has given up, or if an awaited peer sends messages of another
+  /// program.
   Status look_for_failures() {
     int flag = 0;
     MPI_Status status;
@@ -213,7 +215,8 @@ Result<bool> all_agree(MPI_Comm communicator, bool mine) {
 }
 
 Result<bool> on_one_host(MPI_Comm communicator, int ranks) {
-  // Splits the ranks by host. If all are on one host, the part has as many ranks as the whole.
+  // Divide the ranks by host. If all ranks are on one host, the group of this host has as many
+  // ranks as the communicator.
   MPI_Comm host = MPI_COMM_NULL;
   int here = 0;
   WEFT_TRY(check(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
@@ -223,10 +226,12 @@ Result<bool> on_one_host(MPI_Comm communicator, int ranks) {
   return all_agree(communicator, here == ranks);
 }
 
-/// With more ranks, the queues of all pairs would take more memory than they are worth.
+/// The most ranks that use shared memory. With more ranks, the queues of all pairs would take too
+/// much memory.
 constexpr int kMostSharedRanks = 128;
 
-/// Connects through memory that all ranks share; nullptr, on all ranks, if one of them cannot.
+/// Connects through memory that all ranks share. Returns nullptr on all ranks if one rank cannot
+/// use this memory.
 Result<std::unique_ptr<Transport>> connect_shared_memory(MPI_Comm communicator, int rank, int ranks,
                                                          const MessageOptions& options) {
   if (ranks > kMostSharedRanks) return nullptr;
@@ -242,7 +247,8 @@ Result<std::unique_ptr<Transport>> connect_shared_memory(MPI_Comm communicator, 
                  "MPI_Bcast"));
   if (rank != 0) segment = SharedSegment::join(name.data(), ranks);
   if (segment) segment->attach(rank);
-  // Every rank has to reach this, also one that failed, or the others would wait for it.
+  // Every rank has to reach this call, even if it has failed. Otherwise the other ranks would wait
+  // for it.
   WEFT_ASSIGN(const bool all_in, all_agree(communicator, segment.has_value()));
   if (!all_in) return nullptr;
   segment->make_private();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank in the tests of the MPI transport (tests/cli/test_reshard_mpi.py). It is called with
-// `reshard_mpi_rank TRANSPORT` and two more arguments:
+// The program that each rank runs in the tests of the MPI transport
+// (tests/cli/test_reshard_mpi.py). It is called with `reshard_mpi_rank TRANSPORT` and two more
+// arguments:
 //
 // - `right SEEDS`: runs random problems on all ranks and checks the results.
 // - `cast SEEDS`: does the same, with casts during redistribution.
@@ -75,7 +76,7 @@ struct Planned {
     return execute(*program, buffers, transport);
   }
 
-  /// On rank 0: what is wrong with the targets of all ranks; empty: nothing.
+  /// On rank 0: what is wrong with the targets of all ranks. Empty if nothing is wrong.
   std::string check() {
     std::vector<naive::Memory> all(ranks);
     const std::vector<naive::Number>& mine = memory[in_place ? 0 : 1];
@@ -119,7 +120,7 @@ int run_right(Transport& transport, unsigned seeds) {
   return 0;
 }
 
-/// Whether no rank found anything wrong. A rank that did prints it.
+/// Whether no rank has found an error. A rank that has found an error prints it.
 bool all_right(unsigned seed, const std::string& wrong) {
   if (!wrong.empty()) std::printf("seed %u: %s\n", seed, wrong.c_str());
   int right = wrong.empty() ? 1 : 0;
@@ -156,15 +157,15 @@ int run_casts(Transport& transport, unsigned seeds) {
   return 0;
 }
 
-/// Runs until an Error comes, and prints it. Leaves without MPI_Finalize, which would wait for the
-/// lost rank.
+/// Runs until there is an Error, and prints it. Ends the process without MPI_Finalize, which would
+/// wait for the lost rank.
 [[noreturn]] void run_until_error(Planned& planned, Transport& transport) {
   for (;;) {
     const auto usage = planned.run(transport);
     if (usage) continue;
     std::printf("rank %d: %s\n", rank, usage.error().message.c_str());
     std::fflush(stdout);
-    // Others learn of it only while this process makes progress in MPI.
+    // Other ranks get the abort message only while this process is alive.
     std::this_thread::sleep_for(200ms);
     _exit(usage.error().code == ErrorCode::kPeerFailed ? 0 : 1);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn is an all-gather if the rank sends the same regions to every other rank and receives one
-// message from each. It is a reduce-scatter if the rank adds a message of every other rank to the
-// same regions. NCCL wants parts of equal size, one behind the other. If a buffer has that form,
-// NCCL uses it directly; else parts are copied to or from slots of equal size in staging.
+// Finds collectives. A turn is an all-gather if the rank sends the same regions to every other rank
+// and receives one message from each of them. A turn is a reduce-scatter if the rank adds a message
+// of every other rank to the same regions. NCCL requires parts of equal size, one after the other.
+// If a buffer has this form, NCCL uses it directly. Otherwise parts are copied to or from slots of
+// equal size in staging.
 #include "weft/reshard/execute/nccl/collective.h"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ Bytes bytes_of(const Regions& regions) {
   return sum;
 }
 
-/// The regions of each rank's message. Nothing unless every other rank has exactly one message,
-/// with `add` as given. The entry of `self` stays empty.
+/// The regions of each rank's message, indexed by rank. The entry of `self` is empty. nullopt
+/// unless there is exactly one message for every other rank, and all messages have the given `add`.
 std::optional<std::vector<Regions>> by_rank(const std::vector<Message>& messages, Device self,
                                             int ranks, bool add) {
   if (messages.size() + 1 != static_cast<std::size_t>(ranks)) return {};
@@ -49,7 +50,8 @@ std::optional<std::vector<Regions>> by_rank(const std::vector<Message>& messages
   return parts;
 }
 
-/// Bytes of the longest part; 0 if padding all others to it would add more than a quarter.
+/// The bytes of the longest part. 0 if padding all other parts to this length would add more than a
+/// quarter.
 Bytes slot_bytes(const std::vector<Regions>& parts) {
   Bytes longest = 0, sum = 0;
   for (const Regions& part : parts) {
@@ -80,7 +82,7 @@ std::optional<cuda::MessageSpan> place_of(const std::vector<Regions>& parts, Byt
   return whole;
 }
 
-/// Memory for `bytes` bytes of slots, in staging behind what is already there.
+/// Memory for `bytes` bytes of slots, in staging after the memory that is already used.
 cuda::MessageSpan staged(const Program& program, Bytes bytes, Collective& collective) {
   const cuda::MessageSpan span{0, static_cast<std::int32_t>(program.buffers.size()),
                                (collective.staging + 255) / 256 * 256, bytes};
@@ -124,7 +126,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   for (const Message& message : turn.sends) {
     if (!same(message.regions, part)) return {};
   }
-  // The place of the own part; it may be there already.
+  // Where this rank's own part belongs. The part may be there already.
   const bool moved = same(sources_of(turn), part);
   (*received)[program.self] = moved ? targets_of(turn) : part;
   const Bytes slot = slot_bytes(*received);
@@ -135,7 +137,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   found.type = kByte;
   found.count = static_cast<std::size_t>(slot);
   const auto to = place_of(*received, slot);
-  // If NCCL writes straight to the target, it puts the own part in its place as well.
+  // If NCCL writes directly to the target, it also puts this rank's own part there.
   if (!to || !moved) keep_moves(turn, found);
   const auto from = place_of(part);
   if (from && from->bytes == slot) {
@@ -155,7 +157,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   return found;
 }
 
-/// NCCL's number of the type; nothing if NCCL cannot sum it.
+/// NCCL's number of the type. nullopt if NCCL cannot sum elements of this type.
 std::optional<int> type_of(const Elements& elements) {
   using cuda::Type;
   if (cuda::operation_of(elements.reduction) != cuda::Operation::kSum) return {};
@@ -193,7 +195,7 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
   for (const Message& message : turn.receives) {
     if (!same(message.regions, part)) return {};
   }
-  // The own addend is what moves put in place before messages are added.
+  // This rank's own addend is the data that moves put there before messages are added.
   if (!same(targets_of(turn), part)) return {};
   (*sent)[program.self] = sources_of(turn);
   // One collective has one element type, so all parts have to be of one array.
@@ -220,7 +222,7 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
     }
   }
   const auto to = place_of(part);
-  // NCCL may write straight to the target only if that is not the buffer it reads from.
+  // NCCL may write directly to the target only if it does not read from the same buffer.
   if (to && to->bytes == slot && to->buffer != found.from.buffer) {
     found.to = *to;
   } else {

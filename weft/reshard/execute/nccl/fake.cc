@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time is simulated by polling: each stream is a queue of closures, and asking for an event runs
-// the queue of its stream as far as possible. A receive whose data is missing stops its queue,
-// exactly like a kernel that waits on a GPU. So tests can show that a lost rank does not hang the
-// others.
+// Emulates a GPU and NCCL. Each stream is a queue of closures. When a caller asks whether an event
+// has completed, the queue of its stream runs as far as possible. A receive whose data is missing
+// stops its queue, like a kernel that waits on a GPU. So tests can show that other ranks do not
+// wait forever for a lost rank.
 #include "weft/reshard/execute/nccl/fake.h"
 
 #include <algorithm>
@@ -45,10 +45,12 @@ struct Rank {
   int rank = 0, ranks = 0;
 };
 
-/// What all ranks share. Messages of groups and data of collectives are kept apart.
+/// The state that all ranks share. Messages of groups and data of collectives are stored
+/// separately.
 struct World {
   std::mutex mutex;
-  using Channel = std::tuple<int, int, bool>;  ///< from, to, whether it is a gather
+  /// Sender, receiver, whether the data belongs to an all-gather.
+  using Channel = std::tuple<int, int, bool>;
   std::map<Channel, std::deque<std::vector<char>>> under_way;
   std::map<void*, std::int64_t> memory;
   std::int64_t allocated = 0;
@@ -98,7 +100,7 @@ bool go_on(Transfer& transfer, const Rank& rank, bool gather) {
 
 Work work_of(std::vector<Transfer> transfers, Rank rank, bool gather) {
   return [transfers = std::move(transfers), rank, gather]() mutable {
-    std::set<int> waiting;  // what one peer sends must be taken in order
+    std::set<int> waiting;  // peers whose data is missing: their later data must wait
     for (Transfer& transfer : transfers) {
       if (transfer.done || waiting.count(transfer.peer) > 0) continue;
       transfer.done = go_on(transfer, rank, gather);
@@ -201,7 +203,7 @@ std::int32_t put(void* device, const void* host, std::int64_t bytes, void* strea
   return 0;
 }
 
-/// Done when the closure that record() queues has run.
+/// An event. It is done when the closure that record() queues has run.
 struct Event {
   std::shared_ptr<bool> done = std::make_shared<bool>(true);
   FakeStream* stream = nullptr;
@@ -263,7 +265,8 @@ int end_group() {
   Group now = std::move(group());
   group() = {};
   if (now.transfers.empty()) return kSuccess;
-  // Tests count groups that carry data; groups with words only compare programs.
+  // Tests count the groups that carry data. Groups that contain only words compare programs and do
+  // not count.
   const bool has_more_than_words =
       std::any_of(now.transfers.begin(), now.transfers.end(),
                   [](const Transfer& transfer) { return transfer.bytes > sizeof(std::uint64_t); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words lie in pinned memory on the host, so that copies from and to the GPU are queued without
-// waiting for the stream.
+// Exchanges words between host and GPU. The words lie in pinned memory on the host, so that copies
+// to and from the GPU can be queued without waiting for the stream.
 #include "weft/reshard/execute/nccl/rank_words.h"
 
 namespace weft::reshard::execute::nccl {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything is queued on one stream. The stream runs packing, sending and unpacking in order, so
-// the host does not wait between rounds. A queued operation that waits for a lost rank would block
-// the stream forever. So the host never makes a blocking call. It records events ("marks") after
-// each round. Until a timeout, it polls these marks and NCCL's state.
+// Runs turns over NCCL. Everything is queued on one stream. The stream runs packing, sending and
+// unpacking in order, so the host does not wait between rounds. A queued operation that waits for a
+// lost rank would block the stream forever. So the host never makes a blocking call. It records
+// events ("marks") after each round. Until a timeout, it polls these marks and NCCL's state.
 //
 // When a program is first seen, work lists for the GPU are made and collectives are chosen. Both
 // are kept for later runs, under the program's fingerprint.
@@ -24,17 +24,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often to poll the GPU or NCCL's threads before sleeping between polls: most waits are short.
+/// How often to poll the GPU or NCCL's threads without sleeping between polls, because most waits
+/// are short.
 constexpr int kBusyPolls = 2000;
 constexpr std::chrono::microseconds kPause{50};
 /// Up to this many ranks, words are sent directly, in the group of the last messages. With more
-/// ranks that would open connections that nothing else needs, so an all-gather is used.
+/// ranks, this would open connections that nothing else needs, so an all-gather is used instead.
 constexpr int kFewRanks = 16;
 /// Mixed into fingerprints, so that the word at the end differs from the word at the start.
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
 
-/// A batch of a turn, with its copies as plans on the GPU; a null plan has nothing to copy. It has
-/// either messages or a collective.
+/// A batch of a turn, whose copies are plans on the GPU. A plan is null if there is nothing to
+/// copy. A batch has either messages or a collective.
 struct Prepared {
   WeftCudaPlan* before = nullptr;
   WeftCudaPlan* after = nullptr;
@@ -66,11 +67,11 @@ class NcclTransport final : public Transport {
   void return_memory(std::byte* memory) override;
 
  private:
-  /// What was prepared for a program that was seen before.
+  /// Everything that was prepared for a program that was seen before.
   struct KnownProgram {
     WeftCudaPlan* neutral = nullptr;
     WeftCudaPlan* scale = nullptr;
-    bool collectives = false;  ///< all ranks have found the same collectives
+    bool collectives = false;  ///< whether all ranks have found the same collectives
     std::map<std::size_t, std::vector<Prepared>> turns;
   };
   struct Block {
@@ -82,25 +83,27 @@ class NcclTransport final : public Transport {
   Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn, bool collectives);
   Result<WeftCudaPlan*> make_plan(const std::vector<cuda::Copy>& copies, std::size_t buffers);
   Status run(WeftCudaPlan* plan, const Buffers& buffers);
-  /// Sends and receives the messages of a batch. `word`: sent to all ranks in the same group; 0:
-  /// none.
+  /// Sends and receives the messages of a batch. If `word` is not 0, also sends it to all ranks in
+  /// the same group.
   Status exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word);
   int start(const Collective& collective, const Buffers& buffers);
 
-  /// Starts an exchange of words: every rank gets the words of all.
+  /// Starts an exchange of words, in which every rank gets the words of all ranks.
   Status send_word(std::uint64_t word);
   /// Waits for the exchange and returns the words.
   Result<std::vector<std::uint64_t>> take_words();
-  /// The same. An Error unless all ranks have sent `word`.
+  /// Does the same. Returns an Error unless all ranks have sent `word`.
   Status expect_words(std::uint64_t word);
 
   /// Records an event after everything that is queued so far.
   Status mark();
-  /// Waits until all marks are reached. An Error if the next one is not reached within the timeout.
+  /// Waits until all marks are reached. Returns an Error if the next mark is not reached within the
+  /// timeout.
   Status wait();
   /// Waits until NCCL's threads have finished the last call, whose result was `outcome`.
   Status wait_for_nccl(int outcome, const char* what);
-  /// Checks the result of a function of library.h; its sentence is in error_.
+  /// Checks the result of a function of library.h. The sentence that the function wrote is in
+  /// error_.
   Status check(std::int32_t failed);
   Status give_up(ErrorCode code, const std::string& why);
 
@@ -117,7 +120,7 @@ class NcclTransport final : public Transport {
   std::vector<void*> marks_, spare_marks_;
   std::vector<Block> taken_, spare_;
   RankWords words_;
-  bool word_sent_ = false;  ///< the word at the end was sent with the last messages
+  bool word_sent_ = false;  ///< whether the word at the end was sent with the last messages
   char error_[cuda::kErrorBytes] = "";
 };
 
@@ -152,7 +155,8 @@ Status NcclTransport::connect(const UniqueId& id, int rank) {
   }
   rank_ = rank;
   WEFT_TRY(check(words_.make(rank, ranks_, error_)));
-  // Non-blocking: connect() returns at once, and wait_for_nccl() polls until all ranks have come.
+  // The call does not block: connect() returns at once, and wait_for_nccl() polls until all ranks
+  // have connected.
   Config config;
   return wait_for_nccl(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
 }
@@ -174,7 +178,8 @@ std::byte* NcclTransport::take_memory(Bytes bytes) {
 }
 
 void NcclTransport::return_memory(std::byte* memory) {
-  // Not freed: queued work still uses it. Work that reuses it is queued later, on the same stream.
+  // The memory is not freed, because queued work still uses it. Work that uses the memory again is
+  // queued later, on the same stream.
   const auto block = std::find_if(taken_.begin(), taken_.end(),
                                   [&](const Block& one) { return one.memory == memory; });
   spare_.push_back(*block);
@@ -189,7 +194,8 @@ Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffer
   const bool seen = known_.count(program.fingerprint) > 0;
   WEFT_ASSIGN(KnownProgram * known, known_program(program));
   if (!seen) {
-    // Only before the first run: later ones compare words at the end, in the last group.
+    // Compare words at the start only before the first run. Later runs compare words at the end, in
+    // the last group.
     WEFT_TRY(send_word(program.fingerprint));
     WEFT_TRY(expect_words(program.fingerprint));
     const std::uint64_t mine = summary(program, ranks_);
@@ -212,8 +218,8 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
     WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn, known->collectives));
     found = known->turns.emplace(number, std::move(batches)).first;
   }
-  // In the last group the words cost no extra time. With a budget, groups differ from rank to rank,
-  // so words are exchanged separately.
+  // If words are part of the last group, they cost no extra time. With a budget, groups differ from
+  // rank to rank, so words are exchanged separately.
   const bool is_last = number + 1 == program.turns.size() && program.message_budget == 0;
   if (is_last && found->second.empty()) found->second.emplace_back();
   for (const Prepared& batch : found->second) {
@@ -297,7 +303,8 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
   if (!collective && batch.sends.empty() && batch.receives.empty() && word == 0) return {};
   if (word != 0) WEFT_TRY(check(words_.put(word, stream_, error_)));
   const auto at = [&](const cuda::MessageSpan& span) { return buffers[span.buffer] + span.offset; };
-  // Remember the first error and go on: a group that has begun must be ended in any case.
+  // Remember the first error and continue, because a group that has begun must be ended in any
+  // case.
   int outcome = nccl_.group_begin();
   const auto one = [&](int result) {
     if (outcome == kSuccess || outcome == kInProgress) outcome = result;

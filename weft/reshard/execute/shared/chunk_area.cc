@@ -8,9 +8,9 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Most entries that may wait for one receiver. If chunks are packed further ahead than the cache
-/// of a core can hold, they have left the cache before they are read. Then both copies are slow,
-/// instead of only the first one.
+/// The most entries that may wait for one receiver. If chunks are packed further ahead than the
+/// cache of a core can hold, they have left the cache before they are read. Then both copies are
+/// slow, instead of only the first one.
 std::uint64_t most_ahead(const OutgoingChunk& chunk) {
   constexpr Bytes kAhead = 1 << 20;
   if (chunk.add) return SharedQueue::kEntries;
@@ -41,7 +41,8 @@ bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::ui
     send_inline(chunk, buffers, fingerprint, wakeups);
     return true;
   }
-  // One copy in the area for all receivers; it is free again when all of them have taken it.
+  // Store one copy in the area for all receivers. Its place is free again when all receivers have
+  // taken the chunk.
   Held held{free_.back(), chunk.bytes, {}, {}};
   free_.pop_back();
   held_bytes_ += chunk.bytes;
@@ -87,7 +88,8 @@ bool ChunkArea::queues_free(const OutgoingChunk& chunk) {
 }
 
 bool ChunkArea::fits(const OutgoingChunk& chunk, Bytes limit) {
-  // Looking at all held chunks costs more than a small chunk is worth, so do it only if needed.
+  // To look at all held chunks takes longer than to pack a small chunk. So do this only if it is
+  // needed.
   constexpr Bytes kLarge = 16 << 10;
   const auto full = [&] { return free_.empty() || held_bytes_ > limit - chunk.bytes; };
   free_oldest();

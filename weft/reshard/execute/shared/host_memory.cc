@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX shared memory. Its name exists only until all processes have opened it: make_private() then
-// unlinks the name, so that nothing is left in /dev/shm if processes are killed.
+// Uses POSIX shared memory. Its name exists only until all processes have opened it. Then
+// make_private() removes the name, so that nothing is left in /dev/shm if processes are killed.
 #include "weft/reshard/execute/shared/host_memory.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ tl::unexpected<Error> unavailable(const std::string& what, int code) {
 
 std::string random_name() {
   std::random_device random;
-  // Random, so that jobs on one host do not collide.
+  // A random number, so that two jobs on one host do not choose the same name.
   const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
   char name[64];
   std::snprintf(name, sizeof name, "/weft-%d-%016" PRIx64, static_cast<int>(getpid()), number);
@@ -50,7 +50,8 @@ Result<HostMemory> HostMemory::create(Bytes bytes) {
   if (descriptor < 0) return unavailable("memory cannot be shared", errno);
   const Closing closing(descriptor);
   memory.named_ = true;
-  // Allocate now: if the host runs out of memory later, a write would end the process (SIGBUS).
+  // Allocate all pages now. If the host ran out of memory later, a write would end the process
+  // (SIGBUS).
   if (const int code = posix_fallocate(descriptor, 0, bytes); code != 0) {
     return unavailable("no " + std::to_string(bytes) + " bytes to share", code);
   }
@@ -71,7 +72,7 @@ Result<HostMemory> HostMemory::open(const std::string& name) {
 }
 
 Status HostMemory::map(int descriptor, Bytes bytes) {
-  // MAP_POPULATE: without it, the first runs would pay for one page fault per page.
+  // Without MAP_POPULATE, the first runs would have one page fault per page.
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_POPULATE, descriptor, 0);
   if (data == MAP_FAILED) return unavailable("shared memory cannot be used", errno);
@@ -87,7 +88,7 @@ void HostMemory::make_private() {
 void fault_in(std::byte* memory, Bytes bytes) {
 #if defined(MADV_POPULATE_WRITE)
   constexpr std::uintptr_t kPage = 4096;
-  // Only whole pages: the pages at the ends may hold data of somebody else.
+  // Only whole pages, because the pages at the ends may hold other data.
   const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
   const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
   if (low < high) madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);

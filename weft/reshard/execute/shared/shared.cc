@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device never blocks on one peer. step() does whatever is possible at the moment: it packs
-// chunks for which there is room, unpacks chunks that replace from any sender, and unpacks chunks
-// that add in their order. If nothing is possible, wait() polls for a while and then sleeps until a
-// peer wakes it. Each sleep has a limit. After it, the device checks whether its peers are still
-// alive.
+// Runs turns through shared memory. A device never waits for only one peer. step() does whatever is
+// possible at the moment: it packs chunks for which there is room, unpacks chunks that replace from
+// any sender, and unpacks chunks that add in their order. If nothing is possible, wait() polls for
+// a while and then sleeps until a peer wakes it. Each sleep has a limit. After it, the device
+// checks whether its peers are still alive.
 #include "weft/reshard/execute/shared/shared.h"
 
 #include <sched.h>
@@ -21,11 +21,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Longest sleep before looking whether the awaited peers still live.
+/// The longest sleep before checking whether the awaited peers still live.
 constexpr std::chrono::milliseconds kSleep{100};
-/// How often to poll before sleeping: if every device has a core, and if devices share cores.
+/// How often to poll before sleeping. kLooks: if every device has a core. kYields: if devices share
+/// cores.
 constexpr int kLooks = 2000, kYields = 40;
-/// How many programs stay prepared.
+/// The most programs that stay prepared.
 constexpr std::size_t kPrograms = 32;
 
 Device cores_here() {
@@ -107,7 +108,7 @@ class Shared final : public SharedTransport {
     return {};
   }
 
-  /// Does whatever is possible now. Returns false if nothing was.
+  /// Does whatever is possible now. Returns false if nothing was possible.
   Result<bool> step(const Buffers& buffers) {
     bool moved = send(buffers);
     for (std::size_t i = 0; i < progress_.replaced.size() && !progress_.replaced_all(); ++i) {
@@ -144,8 +145,8 @@ class Shared final : public SharedTransport {
     return moved;
   }
 
-  /// `chunks` are the next chunks of one sender. Unpacks those that have arrived. Returns how many
-  /// it unpacked.
+  /// `chunks` are the next chunks of one sender. Unpacks the chunks that have arrived. Returns
+  /// their number.
   Result<std::size_t> take(std::span<const IncomingChunk> chunks, const Buffers& buffers) {
     const Device peer = chunks[0].peer;
     SharedQueue& queue = segment_.queue(peer, self_);
@@ -155,7 +156,7 @@ class Shared final : public SharedTransport {
     for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
       const QueueEntry& entry = queue.entry(taken + 1);
       if (entry.number.load(std::memory_order_acquire) != taken + 1) break;
-      // A mismatch is found before anything is unpacked.
+      // Check this before anything is unpacked.
       if (entry.fingerprint != fingerprint_ || entry.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
@@ -172,7 +173,7 @@ class Shared final : public SharedTransport {
     return took;
   }
 
-  /// Waits until something was possible.
+  /// Waits until step() could do something.
   Status wait(const Buffers& buffers) {
     for (int i = 0; i < (oversubscribed_ ? kYields : kLooks); ++i) {
       oversubscribed_ ? std::this_thread::yield() : pause_a_little();
@@ -186,7 +187,8 @@ class Shared final : public SharedTransport {
       const std::uint32_t wake_count =
           segment_.announce_sleep(self_, sends ? SharedSegment::WaitFor::kSpaceOrEntries
                                                : SharedSegment::WaitFor::kEntries);
-      // Look once more after the announcement: what was written before it wakes nobody.
+      // Look once more after the announcement, because an entry that was written before the
+      // announcement does not wake this device.
       const Result<bool> moved = step(buffers);
       const bool gave_up = segment_.aborted();
       bool woken = true;
@@ -198,7 +200,7 @@ class Shared final : public SharedTransport {
       if (lost) return fail(ErrorCode::kPeerFailed, name_awaited() + " has ended");
       if (cancelled_ && cancelled_()) return fail(ErrorCode::kCancelled, "interrupted");
       if (woken) continue;
-      // Look once more: what the peer sent before it ended still counts.
+      // If the peer has ended, look once more, because data that it sent before is still valid.
       lost = segment_.lost(self_, awaited());
       if (!lost && Clock::now() - begin > options_.timeout) {
         return fail(ErrorCode::kPeerFailed, "nothing was received from or sent to " +
@@ -221,7 +223,8 @@ class Shared final : public SharedTransport {
   }
   std::string name_awaited() const { return "device " + std::to_string(awaited()); }
 
-  /// The prepared turn. Equal fingerprints mean equal programs, so a program is prepared once.
+  /// Returns the prepared turn. Equal fingerprints mean equal programs, so each program is prepared
+  /// only once.
   const SharedTurn& prepared(const Program& program, const Turn& turn) {
     auto found = std::find_if(programs_.begin(), programs_.end(), [&](const Prepared& item) {
       return item.fingerprint == program.fingerprint;
@@ -245,10 +248,10 @@ class Shared final : public SharedTransport {
   Device self_;
   SharedOptions options_;
   std::function<bool()> cancelled_;
-  bool oversubscribed_;  ///< more devices than cores: busy waiting would hold up others
+  bool oversubscribed_;  ///< more devices than cores, so that busy waiting would delay others
   ChunkArea area_;
   Wakeups wakeups_;
-  std::vector<std::uint64_t> taken_;  ///< entries, by sender
+  std::vector<std::uint64_t> taken_;  ///< indexed by sender: entries taken
   std::optional<Error> failed_;
   std::vector<Prepared> programs_;  ///< most recently used first
   Progress progress_;

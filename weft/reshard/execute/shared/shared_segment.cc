@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segment begins with a header. Then come the state of each process, the queues of all pairs,
-// and the areas for chunks, which begin at a page boundary.
+// Memory layout of a segment: first a header, then the state of each process, then the queues of
+// all pairs of processes, and then the areas for chunks, which begin at a page boundary.
 //
 // Sleeping must not miss a wake-up. A sleeper first announces itself, and then looks for entries
 // once more. A sender first writes an entry, and then looks whether the receiver sleeps. On both
@@ -44,9 +44,10 @@ std::uint64_t namespace_number(const char* path) {
   struct stat facts {};
   return stat(path, &facts) == 0 ? facts.st_ino : 0;
 }
-/// Process ids have a meaning only within one namespace of process ids.
+/// Identifies the namespace of process ids. A process id has a meaning only within its namespace.
 std::uint64_t numbers_of_processes() { return namespace_number("/proc/self/ns/pid"); }
-/// Emulated hosts of a testbed share a machine but have networks of their own.
+/// Identifies the network of this process. Emulated hosts of a testbed are on one machine but have
+/// separate networks.
 std::uint64_t own_network() { return namespace_number("/proc/self/ns/net"); }
 
 }  // namespace
@@ -64,7 +65,8 @@ struct SharedSegment::Header {
 
 struct alignas(64) SharedSegment::PeerState {
   std::atomic<std::uint32_t> wake_count, left;
-  std::atomic<std::uint32_t> sleeping;  ///< 0: awake; else what it waits for, see WaitFor
+  /// 0: awake; otherwise what the process waits for, see WaitFor.
+  std::atomic<std::uint32_t> sleeping;
   std::atomic<std::int32_t> process;
   std::atomic<std::uint64_t> numbers;  ///< see numbers_of_processes()
 };
@@ -126,14 +128,14 @@ void SharedSegment::attach(Device self) const {
 
 void SharedSegment::detach(Device self) const { state(self).left = 1; }
 
-// See the head of this file. The fence waits for cache lines that other processes have, so there is
-// one fence for all entries; their lines are fetched at the same time.
+// The head of this file explains the fence. A fence waits for cache lines that other processes
+// have. So there is only one fence for all entries, and their lines are fetched at the same time.
 void SharedSegment::fence_before_wakes() { fence(); }
 
 void SharedSegment::wake(Device device, WaitFor what) const {
   PeerState& other = state(device);
   if (other.sleeping.load(std::memory_order_relaxed) < static_cast<std::uint32_t>(what)) return;
-  // Several senders may see that it sleeps: only one of them wakes it.
+  // Several senders may see that the device sleeps. Only one of them wakes it.
   if (other.sleeping.exchange(0) == 0) return;
   other.wake_count.fetch_add(1);
   futex(other.wake_count, FUTEX_WAKE, 1, nullptr);
@@ -162,7 +164,7 @@ bool SharedSegment::lost(Device self, Device peer) const {
   if (other.left.load() != 0) return true;
   const std::uint64_t numbers = state(self).numbers.load();
   if (numbers == 0 || other.numbers.load() != numbers) return false;
-  // Unlike kill(pid, 0), a pidfd also tells about processes that have ended as zombies.
+  // Unlike kill(pid, 0), a pidfd also shows that a process has ended if it is still a zombie.
   const auto handle = static_cast<int>(syscall(SYS_pidfd_open, other.process.load(), 0));
   if (handle < 0) return errno == ESRCH;
   pollfd asked{handle, POLLIN, 0};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preparing a turn has four steps: cut its messages into chunks, find receivers that get equal
-// chunks, put the chunks into the order in which to pack them, and work out the copies for each
-// chunk. Nothing of this depends on addresses, so it is done once per program.
+// Prepares a turn, in four steps:
+//   1. Find receivers that get equal messages.
+//   2. Cut messages into chunks.
+//   3. Put the chunks into the order in which they are packed.
+//   4. Find the copies for each chunk.
+// The result does not depend on addresses, so each program is prepared only once.
 #include "weft/reshard/execute/shared/shared_turn.h"
 
 #include <algorithm>
@@ -14,13 +17,15 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// About the size of the last-level cache of a processor. Larger targets are written past it.
+/// About the size of the last-level cache of a processor. Larger targets are written past this
+/// cache.
 constexpr Bytes kLastCache = 32 << 20;
 
 enum class Direction { kPack, kUnpack };
 
-/// fill_neutral() has already checked that chunks that add can be reduced. `all`: bytes that all
-/// devices unpack in the turn, see StridedCopy.
+/// The copies that pack or unpack a chunk. `all`: the bytes that all devices unpack in the turn,
+/// see StridedCopy. If a chunk adds, fill_neutral() has already checked that its elements can be
+/// reduced.
 std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Direction direction,
                                  Bytes all) {
   std::vector<ChunkCopy> copies;
@@ -58,8 +63,8 @@ bool same(const std::vector<Message>& a, const std::vector<Message>& b) {
       });
 }
 
-/// The streams of messages that replace, or of those that add, in the order of messages. `share`:
-/// receivers of equal messages share a stream.
+/// The streams of messages that add (if `add`) or of messages that replace, in the order of
+/// messages. If `share`, receivers of equal messages share a stream.
 std::vector<Stream> streams_of(const Turn& turn, bool add, bool share) {
   std::vector<Stream> streams;
   for (const Message& message : turn.sends) {
@@ -88,7 +93,8 @@ std::vector<Stream> streams_of(const Turn& turn, bool add, bool share) {
   return shared;
 }
 
-/// Whether all chunks that add can lie in the area at once, in whatever order receivers take them.
+/// Whether all chunks that add fit into the area at the same time, so that receivers can take them
+/// in any order.
 bool all_fit(const Turn& turn, Bytes room) {
   Bytes bytes = 0;
   std::set<Device> receivers;
@@ -105,7 +111,7 @@ LocalCopy local_copy(const Program& program, const Region& from, const Region& t
           from.offset * work.width_ratio, to.offset,   work};
 }
 
-/// The list for the chunks of a message.
+/// The list of `turn` to which the chunks of a message belong.
 std::vector<IncomingChunk>& list_for(const Message& message, SharedTurn& turn) {
   if (message.add) return turn.adds;
   const auto known = std::find_if(turn.replaces.begin(), turn.replaces.end(),
@@ -113,15 +119,15 @@ std::vector<IncomingChunk>& list_for(const Message& message, SharedTurn& turn) {
   return known == turn.replaces.end() ? turn.replaces.emplace_back() : *known;
 }
 
-/// Finds moves whose result is then added to by a message. Such a move is run chunk by chunk, each
-/// part just before the message adds to it.
+/// Finds moves to a place to which a message then adds. Such a move runs chunk by chunk: each part
+/// of the move runs just before a chunk of the message is added to this part.
 class FusedMoves {
  public:
   FusedMoves(const Program& program, const Turn& turn, Bytes longest)
       : program_(program), turn_(turn), longest_(longest) {}
 
-  /// For each chunk of a message that adds, the copies to run before it; empty: none. To be called
-  /// for messages in their order.
+  /// For each chunk of a message that adds: the copies to run before this chunk. Call this for
+  /// messages in their order.
   std::vector<std::vector<LocalCopy>> for_chunks_of(const Message& message) {
     std::vector<const Move*> moves;
     for (const Region& region : message.regions) {
@@ -212,7 +218,8 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   }
   Bytes all = 0;
   for (const Message& message : turn.receives) all += message.bytes * devices;
-  // All devices share the last-level cache.
+  // All devices share the last-level cache, so this compares the bytes of all devices with its
+  // size.
   if (all < kLastCache) all = 0;
   FusedMoves fused(program, turn, longest);
   for (const Message& message : turn.receives) {

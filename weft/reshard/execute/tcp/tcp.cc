@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums must not depend on which process is faster. So each piece of incoming data has an order
-// (TcpStream::order()). Only streams whose next piece has the lowest order are read. The data of
-// the other streams waits in the buffers of their sockets.
+// Runs turns over TCP. Sums must not depend on which process is faster. So each piece of incoming
+// data has an order (TcpStream::order()). Only streams whose next piece has the lowest order are
+// read. The data of the other streams waits in the buffers of their sockets.
 #include "weft/reshard/execute/tcp/tcp.h"
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace weft::reshard::execute {
 namespace {
 
 constexpr Bytes kBlock = 256 << 10;
-/// Most bytes for one stream before others get their turn.
+/// The most bytes that one stream transfers before the next stream is served.
 constexpr std::size_t kMostPerVisit = 1 << 20;
 constexpr std::chrono::milliseconds kPollTimeout{100};  ///< how often to ask `cancelled`
 constexpr Bytes kGrain = 1 << 20;
@@ -29,7 +29,7 @@ Error lost(std::size_t peer, const std::string& why) {
   return {ErrorCode::kPeerFailed, "process " + std::to_string(peer) + " " + why, {}, -1};
 }
 
-/// A closed connection does not tell whether the peer ended or gave up itself.
+/// The Error for a closed connection. It does not show whether the peer has ended or has given up.
 Error hung_up(std::size_t peer) {
   return lost(peer, "has ended, or has given up because of another one");
 }
@@ -51,7 +51,8 @@ TcpTransport::TcpTransport(std::vector<Descriptor> sockets) {
 
 Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
-  // Compare programs before any data: streams have no headers that would reveal a mismatch later.
+  // Compare programs before any data is sent, because streams have no headers that would reveal a
+  // mismatch later.
   WEFT_TRY(exchange_words(program.fingerprint,
                           "runs another program: all processes must ask for the same, in "
                           "the same order"));
@@ -60,7 +61,8 @@ Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers
 
 Status TcpTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
-  // Nobody returns before all have what they need, so a lost process is an error everywhere.
+  // No process returns before all processes have received their data. So if a process is lost, all
+  // others get an Error.
   WEFT_TRY(exchange_words(kAllDone, "is not at the end of this run"));
   return Transport::finish(program, buffers);
 }
@@ -110,7 +112,8 @@ Status TcpTransport::fill_streams(const Program& program, const Turn& turn, cons
       for (const Region& region : message.regions) element = std::max(element, region.element);
     }
   }
-  // The budget has cut messages so that four of them fit; all blocks together take no more.
+  // Messages are cut so that four of them fit into the budget. All blocks together take at most as
+  // much memory as four messages.
   const Bytes share = streams > 0 ? 4 * longest / streams : 0;
   const Bytes block = std::max(std::min(kBlock, share), element);
   for (std::size_t direction = 0; direction < 2; ++direction) {
@@ -148,7 +151,7 @@ Status TcpTransport::run_streams() {
       const bool hears = !peer.in.done() && peer.in.order() == order;
       const int events = (peer.out.done() ? 0 : POLLOUT) | (hears ? POLLIN : 0);
       if (events == 0) {
-        peer.deadline = until();  // nothing is expected from it
+        peer.deadline = until();  // nothing is expected from this peer
         continue;
       }
       entries.push_back({peer.socket.number(), static_cast<short>(events), 0});
@@ -180,8 +183,8 @@ Status TcpTransport::run_streams() {
 Status TcpTransport::advance_peer(std::size_t number, short events, std::int64_t order) {
   Peer& peer = peers_[number];
   const int socket = peer.socket.number();
-  // After a hang-up or error, try to send and receive nevertheless: that tells the reason, and data
-  // that arrived before is still read.
+  // After a hang-up or an error, try to send and receive nevertheless. The calls tell the reason,
+  // and they still read data that arrived before.
   const bool ends = (events & (POLLHUP | POLLERR)) != 0;
   std::size_t budget = kMostPerVisit;
   while (!peer.out.done() && (ends || (events & POLLOUT) != 0) && budget > 0) {
@@ -209,7 +212,7 @@ Status TcpTransport::advance_peer(std::size_t number, short events, std::int64_t
 
 Status TcpTransport::give_up(Error error) {
   broken_ = std::move(error);
-  // Closing the sockets lets others find out at once, instead of waiting for their timeout.
+  // Close the sockets, so that other processes notice at once instead of after their timeout.
   for (Peer& peer : peers_) peer.socket = Descriptor();
   return tl::unexpected(*broken_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each process connects to those with lower numbers and accepts those with higher numbers. The
-// connecting process first sends a handshake with the secret and its number.
+// Connects processes. Each process connects to the processes with lower numbers, and accepts
+// connections from the processes with higher numbers. The connecting process first sends a
+// handshake with the secret and its number.
 #include "weft/reshard/execute/tcp/tcp_connections.h"
 
 #include <fcntl.h>
@@ -54,7 +55,8 @@ Status set_up(int socket) {
     return fail(ErrorCode::kIo, "cannot set up a socket: " + system_error(errno));
   }
   const int on = 1;
-  // Otherwise small messages wait for acknowledgements. If it fails, the socket is only slower.
+  // Without this option, small messages wait for acknowledgements. If the call fails, the socket is
+  // only slower.
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   return {};
 }
@@ -67,10 +69,10 @@ std::string new_secret() {
   return secret;
 }
 
-/// How long to wait before asking again whether to give up.
+/// How long to wait before checking again whether to give up.
 constexpr int kPollTimeoutMs = 100;
 
-/// Waits until one of the sockets is ready. False: the deadline has passed.
+/// Waits until one of the sockets is ready. Returns false if the deadline has passed.
 Result<bool> ready(std::vector<pollfd>& entries, const Waiting& waiting) {
   for (;;) {
     const int count = poll(entries.data(), entries.size(), kPollTimeoutMs);
@@ -120,20 +122,20 @@ Result<Descriptor> connect_to(std::int32_t self, std::int32_t peer, const std::s
   return socket;
 }
 
-/// Somebody who has connected, and the part of the handshake that has arrived.
+/// A connection that was accepted, and the part of its handshake that has arrived.
 struct PendingPeer {
   Descriptor socket;
   Handshake handshake;
   std::size_t received = 0;
 };
 
-/// Reads what has arrived. False: the connection was closed.
+/// Reads the bytes that have arrived. Returns false if the connection was closed.
 bool read_handshake(PendingPeer& peer) {
   while (peer.received < sizeof(Handshake)) {
     char* place = reinterpret_cast<char*>(&peer.handshake) + peer.received;
     const ssize_t count = recv(peer.socket.number(), place, sizeof(Handshake) - peer.received, 0);
     if (count < 0 && errno == EINTR) continue;
-    // Nothing more at the moment: keep the connection and read on later.
+    // Nothing more has arrived: keep the connection and read again later.
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
     peer.received += static_cast<std::size_t>(count);
@@ -141,8 +143,8 @@ bool read_handshake(PendingPeer& peer) {
   return true;
 }
 
-/// Accepts the processes with higher numbers. Handshakes are read side by side, since a connection
-/// that stays silent must not keep the others out.
+/// Accepts the processes with higher numbers. All handshakes are read at the same time, because a
+/// connection that sends nothing must not delay the others.
 class Acceptor {
  public:
   Acceptor(const Listener& listener, std::int32_t self, std::vector<Descriptor>& sockets)
@@ -161,7 +163,8 @@ class Acceptor {
   }
 
  private:
-  /// The lowest missing process; 0: none, since process 0 connects to nobody and is never accepted.
+  /// The lowest number of a missing process. 0 if none is missing, because process 0 connects to no
+  /// other process and is never accepted.
   std::int32_t first_missing() const {
     for (auto i = static_cast<std::size_t>(self_) + 1; i < sockets_.size(); ++i) {
       if (!sockets_[i].open()) return static_cast<std::int32_t>(i);
@@ -171,7 +174,7 @@ class Acceptor {
 
   Status accept_one() {
     Descriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.open()) return {};  // it has hung up already
+    if (!socket.open()) return {};  // the other side has hung up already
     WEFT_TRY(set_up(socket.number()));
     pending_.push_back({std::move(socket), {}, 0});
     return {};
@@ -190,8 +193,8 @@ class Acceptor {
     pending_ = std::move(waiting);
   }
 
-  /// Whether it is an awaited process that knows the secret. A second connection of one process is
-  /// refused, so that nobody can replace an established one.
+  /// Whether the handshake comes from an awaited process that knows the secret. A second connection
+  /// from the same process is refused, so that nobody can replace an established connection.
   bool expected(const Handshake& handshake) const {
     const std::string& secret = listener_.secret();
     return handshake.magic == Handshake{}.magic && handshake.process > self_ &&
@@ -245,8 +248,8 @@ Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32
                                             const std::vector<std::string>& addresses,
                                             const Waiting& waiting) {
   std::vector<Descriptor> sockets(addresses.size());
-  // Connect to lower numbers first: a listening socket queues connections until they are accepted,
-  // so this waits for nobody.
+  // Connect to lower numbers first. This does not wait for other processes, because a listening
+  // socket queues connections until they are accepted.
   for (std::int32_t peer = 0; peer < self; ++peer) {
     const auto i = static_cast<std::size_t>(peer);
     WEFT_ASSIGN(sockets[i], connect_to(self, peer, addresses[i], waiting));

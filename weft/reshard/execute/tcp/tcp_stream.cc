@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream is a list of pieces, each contiguous in memory: a region of a buffer, or a block that is
-// packed right before it is sent and unpacked right after it was received. All pieces of a stream
-// share one block, since only one of them is in progress at a time.
+// Divides messages into streams of bytes. A stream is a list of pieces. Each piece is contiguous in
+// memory: it is a region of a buffer, or a block that is packed right before it is sent and
+// unpacked right after it was received. All pieces of a stream share one block, because only one
+// piece is in progress at a time.
 #include "weft/reshard/execute/tcp/tcp_stream.h"
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Shorter regions are packed even if they are contiguous: a system call costs more than the copy.
+/// Shorter regions are packed even if they are contiguous, because a system call costs more than
+/// the copy.
 constexpr Bytes kLeastUnpacked = 1 << 14;
 
 bool goes_direct(const Region& region, bool add) {
@@ -24,8 +26,8 @@ Region in_block(const Region& region, Bytes offset) {
       0, region.array, offset, region.element, {{region.bytes() / region.element, region.element}}};
 }
 
-/// Calls direct(region) for each region that needs no packing, and packed(regions, bytes) for as
-/// many others as fit into a block.
+/// Calls direct(region) for each region that needs no packing. Calls packed(regions, bytes) for
+/// groups of other regions, each with as many regions as fit into a block.
 template <class Alone, class Packed>
 void divide(const Message& message, Bytes block_bytes, const Alone& direct, const Packed& packed) {
   std::vector<Region> waiting;
@@ -97,7 +99,7 @@ void TcpStream::receive(const Program& program, const Message& message, std::int
 
 TcpStream::Extent TcpStream::to_send() {
   Piece& piece = pieces_[next_];
-  // Pack as late as possible: the piece before has to leave the block first.
+  // Pack as late as possible, because the piece before must have left the block first.
   if (!packed_) {
     for (const Task& task : piece.tasks) task.run();
     packed_ = true;
