@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes must give an Error, or a plan that every export writes or refuses; never a crash.
+// Reads arbitrary bytes as a plan. The result must be an Error, or a plan that every export writes
+// or refuses, but never a crash.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports have what their readers need: messages in the same order on both sides, gradients reduced
-// once, and no plan that the reader would misunderstand.
+// Checks that an export is right for the program that reads it: messages have the same order on
+// both sides, gradients are reduced once, and a plan that the program would misunderstand is
+// refused.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the searches for plans that fit with an enumeration of all plans.
+// Tests the searches for plans that fit into memory. An enumeration of all plans gives the right
+// answers.
 #include "weft/pipeline/fit/fitting.h"
 
 #include <gtest/gtest.h>
@@ -213,7 +214,7 @@ TEST(Planner, FindsPlansForAScheduleThatKeepsAllMicroBatches) {
   task.cluster = uniform_cluster(12, 10'000'000'000);
   task.micro_batches = 8;
   task.limit_memory = true;
-  // Each device just holds eight micro-batches of one layer.
+  // Each device has just enough memory for eight micro-batches of one layer.
   task.cluster.memory.assign(12, 4000 + 850'000);
   PlannerOptions options = short_planning(1);
   options.schedules = {"gpipe"};
@@ -260,7 +261,7 @@ TEST(Planner, SaysWhichLayersDoNotFitOnUnequalDevices) {
 }
 
 TEST(Evaluator, WarmedUpSchedulesWithinMemoryNeverDeadlock) {
-  // The first stage holds one micro-batch, the third stage few, the others all.
+  // The first stage can hold one micro-batch, the third stage a few, and the other stages all.
   std::mt19937 random(4);
   Profile profile = random_layers(random, 4);
   for (Layer& layer : profile.layers) {

@@ -44,7 +44,8 @@ TEST(Capacity, GroupsHaveTheSpeedOfTheirSlowestDevice) {
   EXPECT_EQ(most_speed({0.5, 1, 0.5, 0.5}), (std::vector<double>{0, 2, 2.5, 2.5, 2.5}));
 }
 
-/// The exact planner is the oracle: with up to eight devices it tries all sets of devices.
+/// Compares the bound with the step of the exact planner, which tries all sets of devices if there
+/// are at most eight devices.
 TEST(Capacity, IsALowerBoundOfTheOptimalStep) {
   std::mt19937 random(19);
   double parts = 0;

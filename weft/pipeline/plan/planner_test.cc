@@ -34,8 +34,8 @@ PlannerOptions one_stage_a_device() {
   return options;
 }
 
-/// Enumerates every way to cut the layers and to give the stages disjoint sets of devices, or one
-/// set to up to `chunks` stages.
+/// Enumerates every way to cut the layers and to give sets of devices to the stages. Two different
+/// sets are disjoint. Up to `chunks` stages may have the same set.
 class AllPlans {
  public:
   AllPlans(const Task& task, std::vector<std::string> schedules, std::int32_t chunks = 1)
@@ -145,8 +145,9 @@ TEST(Planner, EqualsTheBestOfAllPlansWithinMemory) {
 }
 
 TEST(Planner, SharingDevicesNeverMakesThePlanWorse) {
-  // With 24 devices the search finds a plan with shared devices that looks better than the best
-  // plan without, unless the latter first gets its own best order of micro-batches.
+  // With 24 devices the search finds a plan with shared devices. This plan looks better than the
+  // best plan without shared devices, unless the search for the best order of micro-batches runs on
+  // the latter plan first.
   for (const std::int32_t devices : {24, 12, 11}) {
     std::mt19937 random(0);
     const Profile profile = random_layers(random, 16);
@@ -184,7 +185,7 @@ TEST(Evaluator, PrunedPlansCountAsEffortWithinMemory) {
   Task limited = task;
   limited.limit_memory = true;
   for (const Nanos limit : {Nanos{1}, kNoStep}) {
-    // First ample memory, then too little for any stage.
+    // First there is enough memory for every plan, then too little for any stage.
     limited.cluster.memory.assign(2, Bytes{1} << 50);
     EXPECT_EQ(effort(limited, limit), effort(task, limit));
     limited.cluster.memory.assign(2, 1);
@@ -435,13 +436,14 @@ TEST(Lookahead, CountsThatMicroBatchesPassOneByOneIfOnlyOneFits) {
   }
   Task task = make_task(profile, uniform_cluster(4, 50'000'000'000), 8);
   task.limit_memory = true;
-  // Room for the state and one micro-batch, but not for recomputation.
+  // A device has room for the state and one micro-batch, but not for recomputation.
   task.cluster.memory.assign(4, 4'000'000 + 8'000'000);
   for (Layer& layer : profile.layers) layer.activation = 1'000'000;
   task.chain = layer_chain(profile);
   const auto planned = make_plan(task, one_stage_a_device());
   ASSERT_TRUE(planned) << planned.error().message;
-  // Only the first stage may run ahead: its input takes no memory, so recomputing is free there.
+  // Only the first stage may hold several micro-batches: its input takes no memory, so
+  // recomputation costs no memory there.
   EXPECT_GE(planned->plan.step, 8 * 3 * 3'000'000);
   EXPECT_EQ(planned->bound, planned->plan.step);
 }

@@ -29,13 +29,13 @@ TEST(KeptBytes, AreAllocatedInAForwardAndOutliveThePass) {
     const auto at = static_cast<Nanos>(1000 * pass);
     made.call(0, pass, at);
     made.call(1, pass, at + 100);
-    made.memory(at + 10, 4096, 1);  // an output that the next layer keeps
+    made.memory(at + 10, 4096, 1);  // an output that the next layer keeps until its backward
     made.memory(at + 20, 512, 2);   // freed at once
     made.memory(at + 30, -512, 2);
-    made.memory(at + 40, 256, 2);  // the same place, freed while the next layer runs
+    made.memory(at + 40, 256, 2);  // the same address, freed while the next layer runs
     made.memory(at + 120, -256, 2);
     made.memory(at + 130, 1024, 3);      // kept by the second layer
-    made.memory(at + 140, 9999, 7, -1);  // of the host
+    made.memory(at + 140, 9999, 7, -1);  // memory of the host, which does not count
     made.memory(at + 500, -1024, 3);     // backward
     made.memory(at + 510, 77, 4);        // gradients
     made.memory(at + 520, -4096, 1);

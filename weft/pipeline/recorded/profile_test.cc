@@ -40,7 +40,7 @@ TEST(RecordedProfile, LayersAreTheModulesThatTheModelCalls) {
   EXPECT_EQ(profile->layers[0].activation, profile->layers[1].activation);
   for (const Layer& layer : profile->layers) EXPECT_GT(layer.forward, 0) << layer.id;
   // The first layer needs no gradient of its input. Pooling keeps its output and 8-byte indices.
-  // Activations in place keep nothing of their own.
+  // Activation functions that work in place keep no additional memory.
   EXPECT_NEAR(static_cast<double>(profile->layers[0].weight),
               static_cast<double>(profile->layers[0].backward), 1000.0);
   EXPECT_EQ(profile->layers[4].stash, 3 * profile->layers[4].activation);
@@ -69,7 +69,8 @@ TEST(RecordedProfile, APipelineIsOneModel) {
   EXPECT_EQ(profile->layers[0].parameters, kBlock + kEmbedding);
   for (std::size_t i = 1; i < 7; ++i) EXPECT_EQ(profile->layers[i].parameters, kBlock);
   EXPECT_EQ(profile->layers[7].parameters, kBlock + kEmbedding + 4 * 16'384);
-  // Half of the matrix products of a block are gradients of weights; those of attention are not.
+  // In the backward of a block, half of the matrix products of linear layers are gradients of
+  // weights. The matrix products of attention are not.
   for (std::size_t i = 1; i < 7; ++i) {
     const Layer& layer = profile->layers[i];
     const double share = static_cast<double>(layer.weight) / static_cast<double>(layer.backward);

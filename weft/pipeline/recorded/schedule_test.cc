@@ -31,7 +31,7 @@ TEST(RecordedSchedule, OfAnOpTimelineIsItsSlowestReplica) {
   const auto recorded = recorded_schedule(*job);
   ASSERT_TRUE(recorded) << recorded.error().text();
   EXPECT_EQ(recorded->name, "1f1b");
-  // Each replica has every second rank.
+  // Each of the two replicas has every second rank.
   EXPECT_EQ(recorded->ranks, (std::vector<std::int32_t>{1, 3, 5, 7}));
   EXPECT_EQ(recorded->pipeline.memory_limits, (std::vector<Bytes>{4, 3, 2, 1}));
   const auto timeline = simulate(recorded->pipeline, recorded->schedule);
@@ -56,7 +56,8 @@ TEST(RecordedSchedule, OfAProfileTakesAboutAsLongAsPredicted) {
   EXPECT_EQ(recorded->pipeline.micro_batches, 8);
   const auto timeline = simulate(recorded->pipeline, recorded->schedule);
   const auto predicted = predict_schedule(*job, {});
-  // The predictor also counts hosts, shared streams and the optimizer.
+  // The predictor also counts the time of hosts, shared streams and the optimizer, so the times
+  // differ a little.
   const auto step = static_cast<double>(predicted->step.step);
   EXPECT_NEAR(static_cast<double>(timeline->makespan), step, 0.1 * step);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded pipelines whose steps under other schedules were measured without the profiler.
+// Predicts recorded pipelines under other schedules, and compares the steps with measurements
+// without the profiler.
 #include <gtest/gtest.h>
 
 #include <cmath>

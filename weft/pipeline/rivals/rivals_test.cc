@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans of rivals must take the times that the authors' schedules and formulas give.
+// Checks that the plans of rivals take the times that the authors' schedules and formulas give.
 #include "weft/pipeline/rivals/rivals.h"
 
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ TEST(Rivals, EvenStagesTakeTheTextbookTimes) {
   const Task task = even_task(8);
   EXPECT_EQ(step_of(task, "gpipe"), (8 + 3) * 30 * kMs);
   EXPECT_EQ(step_of(task, "1f1b"), (8 + 3) * 30 * kMs);
-  // Interleaving halves the bubble of 3 x 30.
+  // Without interleaving the bubble is 3 x 30. Interleaving halves it.
   EXPECT_EQ(step_of(task, "interleaved"), (8 * 30 + 3 * 15) * kMs);
   // Weight gradients fill the bubble, except for (P-1)(F+I-W).
   EXPECT_EQ(step_of(task, "zb-h1"), (8 * 30 + 3 * (10 + 12 - 8)) * kMs);
 }
 
-/// Guards against cutting by proportional shares only: if the last layer is the largest, they give
-/// the first stages too much work.
+/// Proportional shares alone are not enough for an even cut: if the last layer is the largest, the
+/// first stages get too much work.
 TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
   std::mt19937 random(3);
   for (int round = 0; round < 40; ++round) {

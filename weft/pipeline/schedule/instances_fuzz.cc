@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes must give an Error or pipelines; small pipelines must get a schedule that fits into
-// memory and is not shorter than its bound.
+// Reads arbitrary bytes as instances. The result must be an Error or pipelines. Small pipelines
+// must get a schedule that fits into memory and is not shorter than its bound.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -10,7 +10,8 @@
 namespace weft::pipeline {
 namespace {
 
-/// One stage with F and B: its orders correspond to balanced brackets, which Catalan numbers count.
+/// One stage with F and B. Its orders correspond to balanced brackets, so a Catalan number says how
+/// many there are.
 Pipeline brackets(Micro micros, Bytes capacity = 0) {
   Pipeline pipeline = make_chain({5}, {3}, {0}, 0, micros);
   pipeline.stages[0].forward_memory = 1;
@@ -37,8 +38,8 @@ Orders orders_of(const Pipeline& pipeline) {
 }
 
 TEST(Orders, PathsAreAllOrdersThatPrecedenceAndMemoryAllow) {
-  EXPECT_EQ(count_orders(orders_of(brackets(4))), 14);    // Catalan
-  EXPECT_EQ(count_orders(orders_of(brackets(4, 2))), 8);  // no more than two open
+  EXPECT_EQ(count_orders(orders_of(brackets(4))), 14);    // the fourth Catalan number
+  EXPECT_EQ(count_orders(orders_of(brackets(4, 2))), 8);  // at most two brackets are open at once
   EXPECT_EQ(count_orders(orders_of(brackets(4, 1))), 1);  // F B F B ...
   // Three chains: the number of standard Young tableaux with three rows of three.
   EXPECT_EQ(count_orders(orders_of(make_chain({1}, {1}, {1}, 0, 3))), 42);
@@ -56,7 +57,7 @@ TEST(Orders, ACorridorHasItsPathAndTheStatesNearIt) {
     return count_orders(*Orders::corridor(chains, chains.machines[0], path, width, 1000));
   };
   EXPECT_EQ(within(0), 1);
-  EXPECT_EQ(within(1), 13);  // all but FFFF first
+  EXPECT_EQ(within(1), 13);  // all orders except the one that starts with FFFF
   EXPECT_EQ(within(4), 14);
 }
 
@@ -103,7 +104,7 @@ TEST(Search, EffortIsALimit) {
   EXPECT_EQ(search->find(1000, {1000, 100, 0, false}, schedule, tried), Answer::kUnknown);
 }
 
-/// The search reuses what a later deadline has ruled out; that must not change answers.
+/// The search keeps what it has ruled out for a later deadline. That must not change answers.
 TEST(Search, AnswersDoNotDependOnWhatWasAskedBefore) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {

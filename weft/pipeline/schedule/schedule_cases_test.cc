@@ -18,7 +18,8 @@ namespace {
 
 const std::string kScheduleCases = std::string(WEFT_SOURCE_DIR) + "/tests/cases/pipeline_schedules";
 
-/// Columns of a drawing beside the numbers of the devices, at most, unless the step is longer.
+/// The most columns of a drawing, without the numbers of the devices. A drawing has more columns if
+/// the step has more units of time.
 constexpr Nanos kDrawnColumns = 80;
 
 struct ScheduledCase {

@@ -53,7 +53,7 @@ Nanos naive_makespan(const Pipeline& pipeline, const Schedule& schedule) {
       for (int m = 0; m < pipeline.micro_batches; ++m) {
         gradients = std::max({gradients, end[{s, 'B', m}], end[{s, 'W', m}]});
       }
-      queue.push_back({gradients, boundaries + s, false, 0});  // all-reduces, behind the others
+      queue.push_back({gradients, boundaries + s, false, 0});  // all-reduces come after messages
     }
     for (int b = 0; b < boundaries; ++b) {
       for (int m = 0; m < pipeline.micro_batches; ++m) {
@@ -187,7 +187,8 @@ TEST(Simulate, AgreesWithTheNaiveSimulatorOnAnyFamilyPlacementAndSharingOfLinks)
         if (random() % 2 == 0) stage.reduce_links.push_back(link);
       }
     }
-    // Ops that take no time end together with others, so their messages are ready at the same time.
+    // An op that takes no time ends together with the op before it, so their messages are ready at
+    // the same time.
     for (Stage& stage : pipeline.stages) {
       if (round % 5 == 4 && random() % 2 == 0) stage.forward = stage.input = 0;
       if (round % 5 == 4 && random() % 3 == 0) stage.weight = 0;

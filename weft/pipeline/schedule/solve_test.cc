@@ -133,7 +133,7 @@ TEST(Solve, TheQuickBoundIsValidAndUsuallyClose) {
   EXPECT_GT(parts / 60, 0.93);
 }
 
-/// If only one micro-batch fits, each waits until the one before has come back.
+/// If only one micro-batch fits, each micro-batch waits until the micro-batch before has come back.
 TEST(Solve, TheQuickBoundCountsTheRoundsThatMemoryForces) {
   Pipeline pipeline = make_chain({3, 4, 5}, {2, 6, 4}, {1, 1, 1}, 2, 7);
   for (Stage& stage : pipeline.stages) {
@@ -231,7 +231,7 @@ TEST(Solve, StagesThatShareTooLittleMemoryHaveNoSchedule) {
     stage.forward_memory = 2;
     stage.input_memory = stage.weight_memory = -1;
   }
-  pipeline.memory_limits = {3};  // each stage fits alone, both must be held at once
+  pipeline.memory_limits = {3};  // each stage fits alone, but the device must hold both at once
   const auto solution = solve(pipeline);
   ASSERT_FALSE(solution);
   EXPECT_EQ(solution.error().code, ErrorCode::kInfeasible);
@@ -265,7 +265,7 @@ TEST(ListSchedule, EquivalentRulesAreUsedOnce) {
   }
 }
 
-/// A scheduler that is used again keeps nothing from earlier runs.
+/// A ListScheduler that is used again keeps nothing from earlier runs.
 TEST(ListSchedule, ReusedBuffersChangeNothing) {
   std::mt19937 random(12);
   ListScheduler scheduler;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages every value of a plan in turn, in every way that suits the value; the checker must find
-// each damage. With a corrected checksum, only values that belong to the question may go unnoticed:
-// the plan is then right for another question.
+// Damages every value of a plan in turn, in every way that suits the value. The checker must find
+// each damage. If the checksum is corrected too, only damage to the question may go unnoticed, such
+// as a changed cluster. The plan is then right for another question.
 #include <gtest/gtest.h>
 
 #include "weft/base/json/checksum.h"
@@ -13,11 +13,12 @@
 namespace weft::pipeline {
 namespace {
 
-/// Names, which people may change and the checksum does not cover.
+/// Whether the value is a name. People may change names, so the checksum does not cover them.
 bool is_free_text(const std::string& path) { return path == "/profile" || path == "/cluster/name"; }
 
-/// The question that the plan answers, since a plan may be right for another question, too; and the
-/// planner's statement about what it has tried, which nothing else shows.
+/// Whether the value belongs to the question that the plan answers, such as layers or cluster. A
+/// damaged question may be another question for which the plan is right. The last value is the
+/// planner's statement about what it has tried, which no other value can confirm.
 bool is_question(const std::string& path) {
   for (const char* part :
        {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor", "/fixed_stages",

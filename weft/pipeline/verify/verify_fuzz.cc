@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a plan file must give an Error or findings, never a crash.
+// Checks arbitrary bytes as a plan file. The result must be an Error or findings, but never a
+// crash.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the planner pass, and each kind of damage to them is found.
+// Tests that the checker accepts the planner's plans, and that it finds each kind of damage to
+// them.
 #include "weft/pipeline/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// "" if all findings are right, else the first wrong one.
+/// Returns "" if all findings are right; otherwise the first wrong finding.
 std::string verdict(const std::string& json) {
   const auto findings = verify::verify_plan_text(json, "plan.json");
   if (!findings) return findings.error().text();
@@ -75,7 +76,7 @@ TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
     }
     PlannerOptions options;
     if (round % 3 == 0) options.chunks = 1;
-    // Schedules that ignore memory limits fit few of the plans.
+    // These schedules ignore memory limits, so only few plans fit.
     if (round % 4 == 1) options.schedules = {"gpipe"};
     if (round % 4 == 2) options.schedules = {"zb-h1"};
     if (!make_plan(task, options)) continue;
@@ -85,8 +86,8 @@ TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
   EXPECT_GT(planned, 12);
 }
 
-/// Placements in a loop or a V, on groups of one or two devices, timed by the simulator of the
-/// planner. With four groups, some exchange no messages.
+/// The stages visit the groups in a loop or in a V. A group has one or two devices. The planner's
+/// simulator gives the times. If there are four groups, some pairs of groups exchange no messages.
 TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
   std::mt19937 random(8);
   for (int round = 0; round < 60; ++round) {
@@ -134,7 +135,8 @@ TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
   }
 }
 
-/// Bounds are never negative, and one layer makes one stage.
+/// The layers take no time, so bounds must be 0 and not negative. The first model has one layer, so
+/// its plan has one stage.
 TEST(Verify, AgreesOnPlansWithoutWork) {
   Profile profile;
   for (int layers = 1; layers <= 3; ++layers) {
