@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft record`: runs a training job so that it records itself, then says what was recorded.
 //
-// Weft only sets environment variables and starts the command (record/environment.h). Hooks and
-// probes inside the ranks write the files. When the job has ended, this verb looks into the folder
-// and compares what it finds with what was requested.
+// Weft only sets environment variables and starts the command (weft/record/environment.h). Hooks
+// and probes inside the ranks write the files. When the job has ended, this verb looks into the
+// folder and compares the files with the request.
 #include "weft/record/environment.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ Result<record::Request> read_record_request(const Arguments& arguments) {
 }
 
 /// Makes the folder unless it exists, and clears an old recording if --force is given. Returns
-/// whether the folder is new, so that it can be removed again if the job does not start.
+/// whether the folder is new. The caller removes a new folder again if the job does not start.
 Result<bool> make_folder(const Arguments& arguments, const std::string& folder) {
   WEFT_ASSIGN(const record::RecordedFolder before, record::look_at(folder));
   if (!before.traces.empty() || !before.jobs.empty()) {
@@ -77,11 +77,12 @@ std::string what_of(const record::RecordedFolder& folder) {
   if (!folder.has_profile()) return "MPI calls";
   std::set<std::string> names;
   for (const record::JobFacts& job : folder.jobs) names.insert(job.framework + " " + job.version);
-  // Each rank writes its facts last. If the disk is full by then, they are missing.
+  // Each rank writes its facts (framework, version) last. If the disk is full by then, the facts
+  // are missing.
   return names.empty() ? "an unknown framework" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Adds notes about what was recorded, and what is missing of what was requested.
+/// Adds notes: what was recorded, and which requested ranks and steps are missing.
 void describe(const record::RecordedFolder& folder, Notes& notes, const std::string& path) {
   Bytes bytes = 0;
   for (const record::RecordedFile& file : folder.traces) bytes += file.bytes;
@@ -137,7 +138,7 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
   }
   if (request.mpi && parts.mpi.empty()) {
     return fail(ErrorCode::kUnavailable,
-                "--mpi: libweft-mpi.so is missing, which depends on your MPI; build it with "
+                "--mpi: libweft-mpi.so is missing; it must be built for your MPI: run "
                 "'python -m weft.build_mpi'");
   }
   WEFT_ASSIGN(const bool made, make_folder(arguments, request.folder));
@@ -161,7 +162,7 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
     }
   }
   console.notes = notes.text();
-  // The exit status of the job comes first: scripts must see its failure as they would without
+  // If the job failed, return its exit status: scripts must see the failure as they would without
   // Weft.
   if (*status != 0 || reasons.empty()) return static_cast<ExitCode>(*status);
   return ExitCode::kAnswerIsNo;

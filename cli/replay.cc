@@ -81,7 +81,7 @@ Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
                        ? predict::summary_json(summary, diagnostics)
                        : replay_text(summary, arguments.has("--all"), console.out);
   console.notes = replay_notes(summary, diagnostics, console.err);
-  // The page is shown in any case: its notes tell the user why --strict failed.
+  // The page is shown even if --strict fails, because its notes tell the user why.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   if (arguments.has("-o")) WEFT_TRY(save_plan(arguments, options, summary));
   return ExitCode::kDone;

@@ -20,7 +20,7 @@ using predict::ReplaySummary;
 using predict::StepPrediction;
 
 constexpr std::size_t kRanksReplayed = 8;
-constexpr std::size_t kStepsShown = 4;  ///< one less if there is a column for the prediction
+constexpr std::size_t kStepsShown = 4;  ///< minus one if there is a column for the prediction
 constexpr std::size_t kLabel = 11;      ///< width of the labels: "stragglers" and a blank
 constexpr const char* kBucket = "ddp.bucket_mb=";
 
@@ -30,12 +30,12 @@ double ratio(Nanos a, Nanos b) {
 
 std::string percent(double part) {
   const double value = 100 * part;
-  // "-0.0" would look like an error, although there is none.
+  // Tiny values are printed as "+0.0%": "-0.0%" would look as if the replay were too fast.
   return fmt::format("{:+.1f}%", std::abs(value) < 0.05 ? 0.0 : value);
 }
 
-/// A label and its text: "recorded   79.3 ms". Text that does not fit continues on the next lines,
-/// indented by the width of the labels.
+/// A line with a label and its text: "recorded   79.3 ms". Text that does not fit continues on the
+/// next lines, indented by the width of the labels.
 std::string line(const Terminal& terminal, const char* label, const std::string& text) {
   const auto columns = static_cast<std::size_t>(terminal.columns);
   std::string out = paint(terminal, Tone::kBold, fmt::format("{:<{}}", label, kLabel));
@@ -66,8 +66,8 @@ std::string step_cell(Nanos recorded, Nanos replayed) {
   return fmt::format("{} {:>5}", format_ms(recorded), percent(ratio(replayed, recorded) - 1));
 }
 
-/// Two cells if there are too many steps for a column each: the range of recorded steps, and the
-/// largest error of a replay, with its sign.
+/// The cells of a rank if there are too many steps for one column per step. The first cell is the
+/// range of the recorded steps, the second the largest error of the replay, with its sign.
 std::vector<std::string> summed_cells(const RankSummary& rank) {
   Nanos low = -1, high = -1;
   double worst = 0;
@@ -82,7 +82,8 @@ std::vector<std::string> summed_cells(const RankSummary& rank) {
   return {fmt::format("{}..{}", format_ms(low), format_ms(high)), percent(worst)};
 }
 
-/// The ranks that get a row: all if they are few; else ranks with alike times share a row.
+/// The ranks that get a row. If there are few ranks, each has its own row. Otherwise ranks with
+/// similar times share a row.
 std::vector<FoldedRank> rows_of(const ReplaySummary& summary, bool everything) {
   if (everything || summary.ranks.size() <= kRanksReplayed) return each_rank(summary.ranks.size());
   std::vector<std::vector<double>> figures;
@@ -184,14 +185,14 @@ std::string clocks_text(const ReplaySummary& summary, const Terminal& terminal) 
   const auto untied = std::count_if(summary.ranks.begin(), summary.ranks.end(),
                                     [](const RankSummary& rank) { return !rank.clock.tied; });
   if (untied > 0) {
-    text += fmt::format("; nothing relates the clocks of {} ranks to that of the first", untied);
+    text += fmt::format("; the clocks of {} ranks could not be compared with the first", untied);
   }
   return line(terminal, "clocks", text);
 }
 
-/// ", in aten::conv2d of step 3": the host op and the step of the memory peak, as far as they are
-/// known and fit on the line after `text`. The place is not worth a second line on a short page;
-/// --json always has all of it.
+/// ", in aten::conv2d of step 3": the host op and the step of the memory peak, if they are known.
+/// If the op or both do not fit on the line after `text`, they are left out, because they are not
+/// worth a second line; --json always has both.
 std::string place_of(const sim::MemoryPeak& peak, const std::string& text,
                      const Terminal& terminal) {
   const std::string step = peak.step < 0 ? "" : fmt::format("step {}", peak.step);
@@ -279,7 +280,7 @@ std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& ter
   }
   std::string out = "\n" + table.print(terminal);
   if (!buckets.empty()) {
-    // All bucket sizes share one line, as they are choices of one setting.
+    // All bucket sizes share one line, because they are values of the same setting.
     out += wrapped(fmt::format("ddp.bucket_mb= {} ms{}", buckets,
                                summary.has_links ? "" : " (rough without --links)"),
                    static_cast<std::size_t>(terminal.columns), 2);
@@ -302,8 +303,8 @@ std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagno
   notes.add(diagnostics);
   if (summary.links_unused) {
     notes.add(Tone::kWarning,
-              "links-unused: no link table was used, because none is for a collective of this job "
-              "with known sizes and its number of ranks; give tables measured with as many ranks");
+              "links-unused: no link table was used: no table of --links has a collective of this "
+              "job with its number of ranks and known sizes; measure one with that many ranks");
   }
   if (summary.inferred_edges > 0) {
     notes.add(

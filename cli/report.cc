@@ -32,7 +32,7 @@ Result<report::ReportOptions> options_of(const Arguments& arguments) {
   return options;
 }
 
-/// Link tables have a page of their own, without the flags of recordings.
+/// Writes the page about link tables. It takes no flags that are only for recordings.
 Result<ExitCode> report_links(const Arguments& arguments, Console& console,
                               const std::string& path) {
   if (arguments.has("--what-if") || arguments.has("--links")) {
@@ -46,7 +46,7 @@ Result<ExitCode> report_links(const Arguments& arguments, Console& console,
   return ExitCode::kDone;
 }
 
-/// Plans of pipelines have a page of their own: one plan, or two to compare.
+/// Writes the page about one plan of a pipeline, or about two plans to compare.
 Result<ExitCode> report_plans(const Arguments& arguments, Console& console,
                               const std::string& path) {
   if (arguments.has("--what-if") || arguments.has("--links")) {
@@ -73,7 +73,7 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   if (std::all_of(arguments.inputs.begin(), arguments.inputs.end(), pipeline::is_plan)) {
     return report_plans(arguments, console, path);
   }
-  // Options first: a wrong table of --links must not cost the time of loading the traces.
+  // Read the options first, so that a wrong --links table fails before the traces are loaded.
   WEFT_ASSIGN(const report::ReportOptions options, options_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verb of the command line is one object: what help shows, which flags it takes, what it does.
-// Each verb has one file with one function that returns it; commands.h lists them. A verb may have
-// sub-verbs (`weft pipeline compare`), each of which is an object of the same kind, declared beside
-// its own code. The parser, help, man pages and shell completions are all made from these objects.
+// Defines the type of verbs and sub-verbs. A verb is one object: its help, its flags, and the
+// function that runs it. Each verb has one file with one function that returns the object;
+// commands.h lists these functions. A verb may have sub-verbs (`weft pipeline compare`), which are
+// objects of the same type. The parser, help, man pages and shell completions use only these
+// objects.
 #pragma once
 
 #include <array>
@@ -55,7 +56,7 @@ class Arguments {
   std::map<std::string, std::vector<std::string>> values_;  ///< of every declared flag
 };
 
-/// Where a verb puts its result, and what it may know about the terminal.
+/// What a verb gets to talk to the user: the terminals, and the places for its result and notes.
 struct Console {
   Terminal out;        ///< of stdout
   Terminal err;        ///< of stderr
@@ -72,14 +73,14 @@ struct Subcommand {
   /// Returns the accepted inputs. If there is no function, inputs are files and folders. This is a
   /// function because some verbs accept the names of all verbs.
   std::function<std::vector<std::string>()> input_choices;
-  bool first_input_only = false;  ///< input_choices are for the first input, files for the others
+  bool first_input_only = false;  ///< input_choices applies only to the first input
   /// For the verb's own help. Lines are joined and broken again to fit, except those that start
   /// with a blank; an empty line separates paragraphs.
   std::string details;
   std::array<Example, 2> examples;
-  std::vector<Flag> flags;  ///< its own; common_flags() come on top
-  /// Flags that users may expect although the verb does not take them. With each flag comes the
-  /// error message for it, which says what to write instead.
+  std::vector<Flag> flags;  ///< without common_flags(), which every verb also takes
+  /// Flags that users may expect although the verb does not take them. Each has an error message,
+  /// which says what to write instead.
   std::vector<std::pair<std::string, std::string>> refused_flags;
   /// Optional. Runs before the inputs are counted, so that it can explain a mistake better than
   /// "one argument too many" does.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft testbed ACTION CLUSTER`: makes clusters of network namespaces on one machine and runs jobs
-// on them. The folder testbed does the work; this file parses the command line, reports errors and
-// makes sure that a cluster made for one run is removed after it.
+// on them. The code in the folder testbed does the work. This file reads the arguments and reports
+// errors. If a cluster was made for one run only, this file also removes it after the run.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,8 +26,8 @@ using testbed::Cluster;
 using testbed::Lifetime;
 using testbed::Standing;
 
-/// The first Ctrl-C asks the ranks to end, the second one kills them; in both cases the cluster is
-/// still removed. The third one ends Weft at once.
+/// The first Ctrl-C asks the ranks to end, and the second Ctrl-C kills them. In these two cases the
+/// cluster is still removed. The third Ctrl-C ends Weft at once.
 constexpr int kSignalsToEnd = 3;
 
 /// Reads CLUSTER: a file, the short form, or the name of a cluster that is up.
@@ -57,7 +57,7 @@ Result<ExitCode> up(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const Cluster cluster, described(arguments.inputs.at(1)));
   if (cluster.kind == testbed::Kind::kOneGpu) {
     return fail(ErrorCode::kUsage,
-                "a cluster of kind one-gpu cannot be brought up, as it needs no hosts; use weft "
+                "a cluster of kind one-gpu has no hosts, so there is nothing to bring up; use weft "
                 "testbed run");
   }
   const NoExitTimeout no_timeout(kSignalsToEnd);
@@ -140,9 +140,9 @@ Status change(Cluster& cluster, const Arguments& arguments) {
   return {};
 }
 
-/// The cluster of one run. This is either a cluster that is up, whose links and speeds are changed
-/// for the time of the run, or a cluster made for the run and removed after it. clear() must be
-/// called at the end; if Weft is killed before, the next `weft testbed` removes what is left.
+/// The cluster of one run. If the cluster is up, its links and speeds are changed for the time of
+/// the run. Otherwise a cluster is made for the run and removed after it. Call clear() at the end;
+/// if Weft is killed before, the next `weft testbed` removes what is left.
 class ClusterOfRun {
  public:
   static Result<ClusterOfRun> set(Cluster cluster, const Arguments& arguments) {
@@ -172,7 +172,7 @@ class ClusterOfRun {
       WEFT_TRY(testbed::apply_settings(cluster));
     } else {
       WEFT_TRY(change(cluster, arguments));
-      // The process id lets several runs of one description stand at the same time.
+      // The process id makes the name unique: several runs may use the same description at once.
       cluster.name += fmt::format("-{}", ::getpid());
       WEFT_ASSIGN(prepared.lock_, testbed::bring_up(cluster, Lifetime::kOfThisProcess));
       prepared.is_own_ = true;
@@ -217,8 +217,8 @@ Result<ExitCode> run(const Arguments& arguments, Console& console) {
     WEFT_ASSIGN(const testbed::Job job, testbed::plan_job(prepared.cluster(), options));
     return testbed::run_job(prepared.cluster(), job, how);
   }();
-  // Clean up before any error is returned. A failure of the job explains more than one of the
-  // clean-up, so it is reported first.
+  // Clean up before any error is returned. If the job and the clean-up failed, report the failure
+  // of the job: it explains more.
   const Status cleared = prepared.clear();
   if (!outcome) return tl::unexpected(outcome.error());
   if (outcome->status == 0) {
@@ -247,7 +247,7 @@ Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
   const std::string& name = arguments.inputs.front();
   const auto* action = std::find_if(std::begin(kActions), std::end(kActions),
                                     [&](const Action& one) { return name == one.name; });
-  WEFT_CHECK(action != std::end(kActions));  // arguments of other names were refused
+  WEFT_CHECK(action != std::end(kActions));  // the parser has refused all other names
   if (action->takes_cluster && arguments.inputs.size() < 2) {
     return fail(
         ErrorCode::kUsage,
@@ -298,7 +298,8 @@ Subcommand testbed_command() {
        true},
       {"--skew", "[HOST=]CLOCK", "make a host's clock wrong by an offset and a drift: +50ms,50ppm",
        Flag::Value::kText, true},
-      {"--grace", "S", "seconds until the other ranks are ended after one failed; default: 5",
+      {"--grace", "S",
+       "if a rank fails, the other ranks are ended after this many seconds; default: 5",
        Flag::Value::kWhole}};
   command.run = run_testbed;
   return command;

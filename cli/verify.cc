@@ -42,11 +42,10 @@ Subcommand verify_command() {
   command.min_inputs = 1;
   command.max_inputs = 1;
   command.details =
-      "Reads a plan of `weft pipeline -o` and computes everything again from the file alone, with "
-      "code of its own: whether each layer is in one stage, how long a step takes, whether it fits "
+      "Reads a plan of `weft pipeline -o` and checks it from the file alone, with separate code: "
+      "whether each layer is in exactly one stage, how long a step takes, whether the plan fits "
       "into memory, whether the lower bound holds for all plans, whether the figures for people "
-      "are "
-      "right, and whether the file was changed. The exit status is 1 if something is wrong.";
+      "are right, and whether the file was changed. The exit status is 1 if something is wrong.";
   command.examples = {
       Example{"weft verify examples/pipeline/plan.json", "one line per check, right or WRONG"},
       Example{"weft verify plan.json --json", "the same for scripts"}};

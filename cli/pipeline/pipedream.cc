@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline PROFILE --model pipedream`: the answer of PipeDream's optimizer, in its own model:
-// nested levels of machines with one bandwidth each, and a pipeline that never drains.
+// `weft pipeline PROFILE --model pipedream`: plans as PipeDream's optimizer does, in its own model.
+// In this model machines form nested levels, each level has one bandwidth, and the pipeline never
+// drains.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,7 +20,8 @@ using pipeline::PipedreamStage;
 
 constexpr std::int64_t kMostDevices = 4096;  ///< over all levels together
 
-/// "4x4" with "8e9,1.25e9": the levels of PipeDream's cluster, innermost first.
+/// Parses --devices "4x4" and --bandwidth "8e9,1.25e9" into the levels of PipeDream's cluster,
+/// innermost first.
 Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   for (const char* flag : {"--devices", "--bandwidth"}) {
     if (!arguments.has(flag)) {
@@ -74,7 +76,7 @@ std::string json_of(const pipeline::Profile& profile, const PipedreamAnswer& ans
   return json.end_array().end_object().take() + "\n";
 }
 
-/// One line per stage. The first layer is named by its id and, if that differs, by its name.
+/// One line per stage. It shows the id of the first layer, and its name if the name differs.
 std::string text_of(const pipeline::Profile& profile, const PipedreamAnswer& answer) {
   std::string text = fmt::format("{}: slowest stage {:.3f} ms, in PipeDream's model\n",
                                  profile.name, static_cast<double>(answer.bottleneck) * 1e-6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft pipeline`: plans stages, devices and order of a pipelined training step. This file declares
-// the verb and lists its sub-verbs, each of which is declared in the file of its name.
+// the verb and lists its sub-verbs. Each sub-verb is declared in the file that has its name.
 #include "cli/pipeline/pipeline.h"
 
 #include <fmt/format.h>
@@ -64,8 +64,8 @@ std::vector<std::string> planners() {
 }
 
 /// `weft pipeline PROFILE` either plans or, with --model, answers in the model of another planner.
-/// The two take different flags. A flag that would have no effect is refused, since its user means
-/// something else.
+/// Planning and --model take different flags. A flag that would have no effect is refused, because
+/// the user expects an effect.
 Status check_model_flags(const Arguments& arguments, const std::vector<Flag>& flags) {
   constexpr std::string_view kOfModel[] = {"--model", "--devices", "--bandwidth"};
   constexpr std::string_view kOfBoth[] = {"--drop-input-time", "--json"};
@@ -94,13 +94,14 @@ std::vector<Flag> bare_flags() {
       {"-o", "FILE", "write the plan to this file", Flag::Value::kFile},
       {"--model",
        "MODEL",
-       "instead of planning, answer in the model of another planner",
+       "instead of planning, show the plan that another planner makes in its own cost model",
        Flag::Value::kChoice,
        false,
        {"pipedream"}},
-      {"--devices", "N", "with --model: number of devices, as 16, or 4x4 for 4 machines of 4",
+      {"--devices", "N", "with --model: number of devices: 16, or 4x4 for 4 machines of 4 devices",
        Flag::Value::kText},
-      {"--bandwidth", "RATES", "with --model: bytes per second, one per level, as 8e9,1.25e9",
+      {"--bandwidth", "RATES",
+       "with --model: bytes per second within a machine, between machines: 8e9,1.25e9",
        Flag::Value::kText}};
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
@@ -122,16 +123,14 @@ Subcommand pipeline_command() {
   command.max_inputs = 1;
   command.details =
       "Without a sub-verb, it plans: it finds stages, devices and an order of micro-batches so "
-      "that "
-      "the simulated step is as short as possible, and a lower bound that no plan can beat. `weft "
-      "verify` checks the plan.\n\n"
+      "that the simulated step is as short as possible. It also finds a lower bound that no plan "
+      "can beat. `weft verify` checks the plan.\n\n"
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
       "or SPP, an instance of dnn-partitioning or Piper, a table of Chimera, or JSON. --cluster "
       "says what devices there are: a file, or a description such as '8x H100 nvlink, 4 hosts, "
       "400Gb' or '4 devices, 12.5GB/s'. docs/formats/pipeline.md describes both.\n\n"
-      "--model pipedream answers as PipeDream's optimizer does: it minimizes the time of the "
-      "slowest "
-      "stage of a pipeline that never drains, for --devices with --bandwidth.";
+      "--model pipedream plans as PipeDream's optimizer does: it minimizes the time of the slowest "
+      "stage of a pipeline that never drains. --devices and --bandwidth describe the machines.";
   command.examples = {
       Example{"weft pipeline examples/pipeline/gpt8l.json --cluster '4 devices, 12.5GB/s' "
               "--microbatches 8",

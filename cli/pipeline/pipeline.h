@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sub-verbs of `weft pipeline` share. Each sub-verb has one file, which declares it and
-// implements it.
+// Declares what the sub-verbs of `weft pipeline` share. Each sub-verb is declared and implemented
+// in a file of its own.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ std::vector<Flag> planning_flags();
 /// of an input file.
 Status check_memory_flag(const Arguments& arguments);
 /// The planning problem that --cluster, --microbatches, --memory, --device-memory and
-/// --state-factor describe. Devices without a known memory are noted in `diagnostics` if memory is
-/// limited.
+/// --state-factor describe. If memory is limited, `diagnostics` lists the devices whose memory is
+/// unknown.
 Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile,
                                  Diagnostics& diagnostics);
 /// What --stages, --replicas, --chunks and --schedule ask for.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline PROFILE --cluster C --microbatches M`: plans and prints the plan. Also reads the
-// flags that `weft pipeline compare` shares. The order of work: read the profile, describe the task
-// (cluster, micro-batches, memory limits), plan, simulate the plan once more for its figures,
-// print, and write the plan file.
+// `weft pipeline PROFILE --cluster C --microbatches M`: plans and prints the plan. This file also
+// reads the flags that `weft pipeline compare` shares. The order of work: read the profile,
+// describe the task (cluster, micro-batches, memory limits), plan, simulate the plan once more for
+// its figures, print, and write the plan file.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -26,12 +26,12 @@ constexpr std::int64_t kMostMicroBatches = 100'000;
 
 constexpr DiagnosticKind kMemoryUnknown{
     "pipeline-memory-unknown", Severity::kWarning,
-    "the cluster does not say how much memory these devices have, so --memory does not limit them",
+    "the memory of these devices is unknown, because --cluster does not give it, so it does not "
+    "limit the plan",
     "give --device-memory 80GB for all devices, or add the memory to the description of the "
-    "cluster "
-    "(', 80GB') or to its file (memory_gb)"};
+    "cluster (', 80GB') or to its file (memory_gb)"};
 
-/// The names that --schedule of plans accepts.
+/// The names that --schedule accepts when planning.
 std::vector<std::string> plan_orders() {
   return {"1f1b",  "1f1b-2",  "pe",          "gpipe", "eager",
           "zb-h1", "zb-auto", "interleaved", "zb-v",  "dualpipe-v"};
@@ -41,7 +41,7 @@ std::vector<std::string> plan_orders() {
 /// noted.
 Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
   WEFT_ASSIGN(const Bytes each, size_flag(arguments, "--device-memory", 1));
-  // --device-memory replaces whatever the cluster says, also for devices of different sizes.
+  // --device-memory replaces the memory of all devices that the cluster describes.
   if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
   task.limit_memory = arguments.has("--memory") || each > 0;
   if (!task.limit_memory) return {};
@@ -59,14 +59,14 @@ std::vector<Flag> planning_flags() {
   return {
       {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
       {"--microbatches", "M",
-       "micro-batches per step; a micro-batch is what the profile was made with",
+       "micro-batches per step; one micro-batch has the batch size of the profile",
        Flag::Value::kWhole},
-      {"--memory", "", "keep to the memory of the devices; stages recompute where that helps"},
+      {"--memory", "",
+       "stay within the memory of the devices; stages recompute activations where that helps"},
       {"--device-memory", "SIZE",
-       "as --memory, and each device has this much, whatever the cluster says: 80GB, 512MiB",
-       Flag::Value::kText},
+       "like --memory, but every device has this much memory: 80GB, 512MiB", Flag::Value::kText},
       {"--state-factor", "N",
-       "with limited memory: bytes held per byte of parameters; default: 4, as Adam needs",
+       "with limited memory: bytes in memory per byte of parameters; default: 4, for Adam",
        Flag::Value::kWhole},
       {"--stages", "N", "exactly this many stages", Flag::Value::kWhole},
       {"--replicas", "N", "at most this many devices per stage; 1: no data parallelism",
@@ -76,7 +76,7 @@ std::vector<Flag> planning_flags() {
       {"--schedule", "NAME", "use only this order of micro-batches; default: the best of all",
        Flag::Value::kChoice, false, plan_orders()},
       {"--drop-input-time", "",
-       "layers called Input, which load data, take no time; default: the time in the profile"},
+       "layers named Input load data: count them as taking no time; default: as in the profile"},
       {"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"}};
 }
 
@@ -97,7 +97,7 @@ Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
   task.micro_batches = static_cast<Micro>(micro_batches);
   WEFT_ASSIGN(task.cluster, open_cluster(arguments.all("--cluster").back()));
   WEFT_TRY(check_cluster(task.cluster));
-  // Planners need an order of the layers; a profile only has a graph.
+  // A profile is a graph of layers, but planners need the layers in one order.
   task.chain = layer_chain(profile);
   WEFT_TRY(limit_memory(arguments, task, diagnostics));
   task.state_factor = arguments.whole("--state-factor").value_or(4);
@@ -109,8 +109,8 @@ Result<PlannerOptions> planner_options(const Arguments& arguments) {
     if (arguments.whole(flag).value_or(1) > 0) continue;
     return fail(ErrorCode::kUsage, fmt::format("{} must be at least 1", flag));
   }
-  // 0 means no limit. Larger values than 2^20 mean the same in effect, as no cluster has that many
-  // devices, and must fit into 32 bits.
+  // 0 means no limit. Values above 2^20 do not limit anything either, because no cluster has that
+  // many devices. So they are cut to 2^20, which fits into 32 bits.
   const auto small = [&](const char* flag) {
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
@@ -174,7 +174,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
                         stage.recompute ? ", recomputes" : "");
   }
   text += fmt::format("step        {}, order {}\n", format_time(plan.step), plan.schedule);
-  // In per cent of the step, as gap_pct in the plan file.
+  // The gap in per cent of the step, like gap_pct in the plan file.
   const double gap =
       100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
   if (planned.bound == plan.step)
@@ -196,8 +196,8 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   return text;
 }
 
-/// These flags would change the bound of Weft but not the plan of the other planner, so the two
-/// could not be compared.
+/// Refuses flags that would change the lower bound of Weft but not the plan of the other planner:
+/// the plan could not be compared with this bound.
 Status check_free(const Arguments& arguments, const std::string& planner) {
   for (const char* flag : {"--stages", "--replicas", "--schedule"}) {
     if (!arguments.has(flag)) continue;
@@ -208,18 +208,18 @@ Status check_free(const Arguments& arguments, const std::string& planner) {
   return {};
 }
 
-/// Replaces the plan in `planned` by that of another planner. The lower bound of Weft is kept
-/// because it holds for all plans; it must be loosened only if the new plan puts more stages on a
-/// device than Weft considered.
+/// Replaces the plan in `planned` by the plan of another planner. The lower bound of Weft is kept,
+/// because it also holds for this plan. But if the new plan puts more stages on a device than Weft
+/// considered, a weaker bound is needed.
 Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   // Rivals name their schedule; make its orders, so that the plan file is complete.
   WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
-  // What Weft has tried says nothing about this plan.
+  // Weft tried all its candidates, but this plan is not one of them.
   planned.exhausted = false;
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
-  // At least this many stages share some device.
+  // At least one device has this many stages.
   planned.most_chunks =
       std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
   if (planned.most_chunks > 1) planned.bound = std::min(planned.bound, bound_of_all(task));
@@ -236,7 +236,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
-  // Another planner's plan is shown with the bound of Weft, so Weft plans in any case.
+  // Weft always plans: the plan of another planner is shown with the lower bound of Weft.
   const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(Planned planned, make_plan(task, options));
   if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));
@@ -253,7 +253,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
-  // Last, so that the plan is printed even if the file cannot be written.
+  // Write the file last, so that the plan is printed even if the file cannot be written.
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(),
                         plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));

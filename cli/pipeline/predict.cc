@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline predict RECORDING...`: the step of a recorded pipeline under another schedule.
-// There are two kinds of recordings: those of a profiler, which are replayed with host work and
-// messages, and op timelines, which only have the times of workers and are simulated.
+// `weft pipeline predict RECORDING...`: predicts the step of a recorded pipeline under another
+// schedule. There are two kinds of recordings. Those of a profiler are replayed with host work and
+// messages. Op timelines have only the times of workers; for them the step is simulated.
 #include <fmt/format.h>
 
 #include "cli/loading.h"
@@ -24,12 +24,12 @@ using pipeline::recorded::StageAnswer;
 
 constexpr DiagnosticKind kLinksUnused{
     "predict-links-unused", Severity::kWarning,
-    "no table of --links has times of messages between two ranks, so the recorded times are used",
+    "no table of --links has times of messages between two ranks; the recorded times are used",
     "measure such a table with weft calibrate --collectives send_recv"};
 constexpr DiagnosticKind kTorchRefuses{
     "predict-torch-refuses", Severity::kWarning,
-    "torch's class for this schedule refuses this number of micro-batches; the prediction is for "
-    "the same schedule without that check",
+    "torch refuses to run this schedule with this number of micro-batches; the prediction is for "
+    "the schedule without this restriction",
     "1f1b needs at least as many micro-batches as stages; interleaved needs a number that divides "
     "into max(1, micro-batches / ranks) equal rounds"};
 
@@ -42,7 +42,7 @@ Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--microbatches: {} is not between 1 and 100000", micro_batches));
   }
-  // Without the flag this is 0: as many as recorded.
+  // Without the flag this is 0, which means: as many micro-batches as were recorded.
   question.micro_batches = static_cast<pipeline::Micro>(micro_batches);
   WEFT_ASSIGN(question.links, cost::read_links(arguments.all("--links")));
   return question;
@@ -138,8 +138,8 @@ std::string timeline_json(const std::string& label, const pipeline::recorded::Ti
   return json.end_object().take() + "\n";
 }
 
-/// The answer for an op timeline. It has no host work and no launches, so the step is simulated
-/// from the times of the workers and messages as they were recorded.
+/// The answer for an op timeline. An op timeline has no host work and no launches, so the step is
+/// simulated from the recorded times of workers and messages.
 Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuestion& question,
                                     bool as_json, const Diagnostics& diagnostics) {
   WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
@@ -163,7 +163,7 @@ Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& conso
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   const bool as_json = arguments.has("--json");
-  // A table that fits no message changes nothing, so say that it was ignored.
+  // If no link table fits the messages, --links has no effect. Then a note says so.
   if (job.from_phases) {
     if (!question.links.empty()) diagnostics.add(kLinksUnused);
     WEFT_ASSIGN(console.result, answer_timeline(job, question, as_json, diagnostics));
@@ -180,7 +180,7 @@ Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& conso
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
-  // Last, so that the answer is shown although the exit status is that of an error.
+  // Check --strict last, so that the answer is shown even if the exit status is an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }
@@ -194,9 +194,9 @@ Subcommand pipeline_predict_command() {
   command.inputs = "RECORDING...";
   command.min_inputs = 1;
   command.details =
-      "The predicted step is without profiler and back to back with its neighbours. Micro-batches "
-      "keep their recorded size; their number and the schedule may change. All ranks of one "
-      "pipeline are needed.";
+      "The predicted step is a step without profiler, in a row of steps without pauses. "
+      "Micro-batches keep their recorded size; their number and the schedule may change. All ranks "
+      "of one pipeline are needed.";
   command.examples = {
       Example{"weft pipeline predict traces/ --schedule gpipe --microbatches 16",
               "the step under GPipe with 16 micro-batches"},

@@ -28,7 +28,7 @@ Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& conso
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
-  // Last, so that the profile is written although the exit status is that of an error.
+  // Check --strict last, so that the profile is written even if the exit status is an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }
@@ -42,15 +42,15 @@ Subcommand pipeline_profile_command() {
   command.inputs = "RECORDING...";
   command.min_inputs = 1;
   command.details =
-      "Layers are the modules that the model calls one after the other, if the recording has "
-      "modules (weft record --stacks); otherwise the part of the step that repeats. The times are "
-      "those of one micro-batch on the device, without profiler.";
+      "If the recording has modules (weft record --stacks), layers are the modules that the model "
+      "calls one after the other. Otherwise each repetition of a sequence of kernels is a layer. "
+      "The times are those of one micro-batch on the device, without profiler.";
   command.examples = {
       Example{"weft pipeline profile traces/ -o profile.json", "a PROFILE for weft pipeline"},
       Example{"weft pipeline profile traces/", "the same, printed as JSON"}};
   command.flags = {
       {"-o", "FILE", "write to this file instead of standard output", Flag::Value::kFile},
-      {"--json", "", "changes nothing: a profile always is JSON"}};
+      {"--json", "", "has no effect: a profile is always JSON"}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_pipeline_profile;
   return command;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline replan TIMELINE`: ways around the slow workers and heavy stages of a job that an
-// op timeline was recorded of.
+// `weft pipeline replan TIMELINE`: reads the op timeline of a job, and finds ways around its slow
+// workers and heavy stages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ double percent_less(Nanos now, Nanos before) {
   return 100 * (1 - static_cast<double>(now) / static_cast<double>(std::max<Nanos>(1, before)));
 }
 
-/// The fields that the recorded division and every better one have in common.
+/// Writes how layers and micro-batches are divided. The recorded division and every better division
+/// have these fields.
 void write_division(JsonWriter& json, const Division& division) {
   json.key("layers").begin_array();
   for (const std::int32_t layers : division.layers) json.value(layers);
@@ -122,7 +123,7 @@ Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& consol
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
-  // Last, so that the answer is shown although the exit status is that of an error.
+  // Check --strict last, so that the answer is shown even if the exit status is an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }
@@ -136,9 +137,9 @@ Subcommand pipeline_replan_command() {
   command.inputs = "TIMELINE...";
   command.min_inputs = 1;
   command.details =
-      "TIMELINE is an op timeline (see `straggler` in weft list readers). Layers may move to other "
-      "stages and micro-batches to other replicas; each way is shown with the step that it would "
-      "give under 1F1B.";
+      "TIMELINE is an op timeline (see `straggler` in weft list readers). A way moves layers to "
+      "other stages, or micro-batches to other replicas. Each way is shown with the step that it "
+      "would give under 1F1B.";
   command.examples = {
       Example{"weft pipeline replan timeline.json.gz --layers 40", "the best ways first"},
       Example{"weft pipeline replan timeline.json.gz --layers 40 --json", "the same for scripts"}};

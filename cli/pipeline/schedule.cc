@@ -30,7 +30,7 @@ constexpr std::int64_t kDefaultLimit = 50;  ///< seconds per pipeline
 constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
                                   "zb-v",  "dualpipe-v", "zb-auto"};
 
-/// The name of a schedule that the solver found, beside kPatterns.
+/// The name of the schedule that the solver finds. All other names are in kPatterns.
 constexpr const char* kSearched = "searched";
 
 std::int64_t time_limit(const Arguments& arguments) {
@@ -40,7 +40,7 @@ std::int64_t time_limit(const Arguments& arguments) {
 /// The result for one pipeline.
 struct Solved {
   std::optional<Solution> solution;
-  std::string why_not;  ///< if there is no solution: the reason
+  std::string why_not;  ///< the reason why there is no solution; empty if there is one
   double milliseconds = 0;
 };
 
@@ -75,15 +75,15 @@ void write_time(JsonWriter& json, const Pipeline& pipeline, Nanos time) {
   json.raw(print_time(pipeline, time));
 }
 
-/// Writes the makespans of the known schedules. A schedule that the placement of the stages or the
-/// memory does not allow is left out.
+/// Writes the makespans of the known schedules. Leaves out a schedule if the stages are not placed
+/// as it requires, or if it does not fit into memory.
 void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
   json.key("patterns").begin_object();
   for (const char* name : kPatterns) {
     const auto schedule = named_schedule(name, pipeline);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
-    // Patterns ignore memory limits.
+    // Known schedules are made without regard to memory limits, so check the limits here.
     if (!timeline || !fits(pipeline, *timeline)) continue;
     write_time(json.key(name), pipeline, timeline->makespan);
   }
@@ -178,7 +178,7 @@ Status draw_solution(const Arguments& arguments, Console& console, const Pipelin
 
 Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
   WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.front()));
-  // Either the name or the position selects an instance; the first match wins.
+  // --instance is a name or a position. The first instance that matches is taken.
   if (!arguments.has("--instance")) return all;
   const std::string& name = arguments.all("--instance").back();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -216,14 +216,14 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
                             pipelines.size()));
   }
   set_threads(arguments);
-  // The searches look for Ctrl-C by themselves, so the first one must not end the process at once.
+  // The searches ask interrupted() by themselves, so the first Ctrl-C must not end the process.
   const NoExitTimeout no_timeout;
   const std::int64_t limit = time_limit(arguments);
   std::vector<Result<Solved>> results(pipelines.size(), Solved{});
   parallel_for(pipelines.size(),
                [&](std::size_t i) { results[i] = solve_one(pipelines[i], limit); });
   std::vector<Solved> solved;
-  // The first error in the order of the file, whichever thread met it first.
+  // Return the first error in the order of the file, not the error that occurred first.
   for (Result<Solved>& result : results) {
     WEFT_ASSIGN(Solved one, std::move(result));
     solved.push_back(std::move(one));
@@ -231,7 +231,8 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   console.result = arguments.has("--json")
                        ? json_of(pipelines, solved, arguments)
                        : text_of(pipelines, solved, arguments.has("--orders"), console.out);
-  // The result has the schedules that were found; the notes say which pipelines have none, and why.
+  // The result shows the schedules that were found. The notes say which pipelines have no schedule,
+  // and why.
   bool all = true;
   for (std::size_t i = 0; i < solved.size(); ++i) {
     if (solved[i].solution) continue;
@@ -267,7 +268,8 @@ Subcommand pipeline_schedule_command() {
       {"--orders", "", "show the order of ops of every device"},
       {"--patterns", "", "with --json: add the makespans of the known schedules"},
       {"--time-limit", "S", "seconds to search per pipeline; default: 50", Flag::Value::kWhole},
-      {"--instance", "NAME", "schedule only this one of the file: its name, or its position from 0",
+      {"--instance", "NAME",
+       "schedule only this pipeline of the file: its name, or its position from 0",
        Flag::Value::kText},
       {"--gantt", "", "draw the schedule; idle time is shaded"},
       {"--svg", "FILE", "write the drawing to this file", Flag::Value::kFile},

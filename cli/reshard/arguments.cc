@@ -15,7 +15,7 @@ namespace {
 
 using reshard::Case;
 
-/// The last value of a flag, as usual if a flag is repeated; `missing` if it is not given.
+/// The last value of a flag; `missing` if the flag is not given.
 std::string value_of(const Arguments& arguments, const char* flag, const char* missing = "") {
   return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
 }
@@ -27,7 +27,8 @@ Result<T> flag_value(const char* flag, Result<T> value) {
   return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
 }
 
-/// The price of a plan: from measured link tables (--links), or from the figures of --link.
+/// How the planner prices a plan: with measured link tables (--links), or with the latency and
+/// bandwidth of --link.
 Result<reshard::PlannerOptions> planner_options(const Arguments& arguments) {
   reshard::PlannerOptions options;
   if (arguments.has("--links")) {
@@ -68,8 +69,8 @@ Result<Topology> topology_of(const Arguments& arguments) {
   return topology;
 }
 
-/// Parses a mesh. The axes are parsed without devices first, so that an error names the flag that
-/// caused it: that of the axes or that of the devices.
+/// Parses a mesh. The axes are first parsed without devices. So an error names the flag that caused
+/// it: `axes_flag` or `devices_flag`.
 Result<reshard::Mesh> mesh_of(const char* axes_flag, const std::string& axes,
                               const char* devices_flag, const std::string& devices) {
   WEFT_TRY(flag_value(axes_flag, reshard::parse_mesh(axes, "")));
@@ -126,8 +127,8 @@ Result<Case> reshard_case(const Arguments& arguments) {
                       value_of(arguments, "--to-devices", value("--devices").c_str())));
   WEFT_ASSIGN(const reshard::Shape shape,
               flag_value("--shape", reshard::parse_shape(value("--shape"))));
-  // "-" stands for "no dimensions" in the --from and --to of a scalar, as it does in --shape. For
-  // other arrays it is one dimension that is not cut.
+  // In --shape, "-" means a scalar: an array without dimensions. In --from and --to of a scalar "-"
+  // also means "no dimensions". For other arrays it means one dimension that is not cut.
   const auto dims = [&](const char* flag) {
     return shape.empty() && value(flag) == "-" ? std::string() : value(flag);
   };
@@ -147,7 +148,7 @@ Result<Case> reshard_case(const Arguments& arguments) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--dtype and --to-dtype: {}", types.error().message));
   }
-  // The id names the problem in messages and plan files, where the types are not kept.
+  // Messages and plan files name a problem only by its id, so the id contains both shardings.
   const Bytes size = problem.item_size;
   return Case{problem.id, size, std::move(problem)};
 }
@@ -160,12 +161,12 @@ Result<PlanningOptions> planning_options(const Arguments& arguments) {
   options.planner.link.node_bandwidth = topology.bandwidth;
   WEFT_ASSIGN(options.scale_local, size_flag(arguments, "--scale-local", 1));
   WEFT_ASSIGN(options.program.budget, size_flag(arguments, "--budget", 0));
-  // For the library, 0 means "no limit". A budget of one byte has the effect of "--budget 0":
-  // nothing that moves fits into it.
+  // In the library, a budget of 0 means "no limit". So "--budget 0" becomes a budget of one byte,
+  // into which no transfer fits.
   if (arguments.has("--budget")) {
     options.program.budget = std::max<Bytes>(1, options.program.budget);
   }
-  // Half of the budget is for data on its way into a device, see Link::window.
+  // Half of the budget is for data that is on its way into a device, see Link::window.
   options.planner.link.window = options.program.budget / 2;
   options.program.in_place = arguments.has("--in-place");
   options.relabel = arguments.has("--relabel");

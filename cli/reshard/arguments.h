@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `weft reshard` as structs. The verb has three modes. They get problems from
-// different places: from flags (one problem), from a file of problems (--cases), or from a plan
-// file (--plan).
+// Turns the flags of `weft reshard` into structs. A problem is one array to redistribute. The verb
+// has three modes: the problems come from flags (one problem), from a file of problems (--cases),
+// or from a plan file (--plan).
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft reshard`: the transfers that turn one distribution of an array into another. The verb has
-// no sub-verbs; which of its three modes runs follows from --cases and --plan (see ReshardMode).
-// Each mode is one function below: it gets results, and then all modes report them alike.
+// `weft reshard`: finds the transfers that turn one distribution of an array into another. The verb
+// has three modes, which --cases and --plan choose (see ReshardMode). Each mode is one function
+// below. It computes or reads results; the code that reports them is shared.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -18,15 +18,15 @@ namespace {
 using reshard::Case;
 using reshard::Outcome;
 
-/// Writes the files that need all results. Must come before the results are reported, because a
-/// plan that cannot be written is an Error.
+/// Writes the files of -o and --plans. Call it before the results are reported, because a plan that
+/// cannot be written is an Error.
 Status write_files(const ReshardResults& results, const ReshardOutput& output) {
   if (output.plan_file) WEFT_TRY(write_plans(*output.plan_file, results));
   if (output.transfers_file) WEFT_TRY(write_transfers(*output.transfers_file, results));
   return {};
 }
 
-/// The part of the report that one problem and many have in common.
+/// The last part of the report, which is the same for one problem and for many problems.
 std::string joint_text(const ReshardResults& results, const ReshardOutput& output) {
   std::string text;
   if (!results.labels.empty()) text += reshard_labels_text(results.labels);
@@ -36,7 +36,7 @@ std::string joint_text(const ReshardResults& results, const ReshardOutput& outpu
   return text;
 }
 
-/// The exit status: a plan that failed its check is a bug, which scripts must notice.
+/// The exit status is an error if a plan failed its check: this is a bug, and scripts must notice.
 ExitCode exit_code_of(const ReshardResults& results) {
   for (const Outcome& outcome : results.outcomes) {
     if (outcome.status == Outcome::Status::kWrong) return ExitCode::kAnswerIsNo;
@@ -44,7 +44,7 @@ ExitCode exit_code_of(const ReshardResults& results) {
   return ExitCode::kDone;
 }
 
-/// Reports a single problem; a refused one is an Error (kInfeasible).
+/// Reports a single problem. If the problem was refused, returns an Error (kInfeasible).
 Result<ExitCode> report_one(const ReshardResults& results, const ReshardOutput& output,
                             Console& console) {
   WEFT_TRY(write_files(results, output));
@@ -68,7 +68,7 @@ Result<ExitCode> report_one(const ReshardResults& results, const ReshardOutput& 
   return exit_code_of(results);
 }
 
-/// Reports the problems of a file, of which any number may be refused.
+/// Reports the problems of a file. Refused problems are no Error: they are listed as refused.
 Result<ExitCode> report_many(const ReshardResults& results, const ReshardOutput& output,
                              Console& console) {
   WEFT_TRY(write_files(results, output));
@@ -174,21 +174,23 @@ std::vector<Flag> problem_flags() {
 /// The flags that say how plans are priced and what they may use.
 std::vector<Flag> planning_flags() {
   using Value = Flag::Value;
-  return {{"--link", "LINK", "cost of a step, bandwidth of a device; default: 10us,25GB/s",
-           Value::kText},
-          {"--links", "FILE", "take both from a link table of weft calibrate", Value::kFile, true},
-          {"--message-cost", "TIME", "cost of each message that a device receives; default: 0us",
-           Value::kText},
-          {"--topology", "NODES",
-           "devices per node, and bandwidth from other nodes into a node, such as 4,50GB/s",
-           Value::kText},
-          {"--scale-local", "SIZE", "price as if the largest part of a device had this size",
-           Value::kText},
-          {"--budget", "SIZE",
-           "memory that a device may hold beside both ends; larger transfers are divided",
-           Value::kText},
-          {"--in-place", "", "give up the source: one buffer for both ends if the plan allows it"},
-          {"--direct", "", "one direct exchange, without a search for cheaper plans"}};
+  return {
+      {"--link", "LINK", "cost of a step, bandwidth of a device; default: 10us,25GB/s",
+       Value::kText},
+      {"--links", "FILE", "instead of --link: a link table of weft calibrate", Value::kFile, true},
+      {"--message-cost", "TIME", "cost of each message that a device receives; default: 0us",
+       Value::kText},
+      {"--topology", "NODES",
+       "devices per node, and bandwidth from other nodes into a node, such as 4,50GB/s",
+       Value::kText},
+      {"--scale-local", "SIZE",
+       "scale times as if the largest part that a device holds had this size", Value::kText},
+      {"--budget", "SIZE",
+       "memory that a device may use beside source and target; larger transfers are divided",
+       Value::kText},
+      {"--in-place", "",
+       "overwrite the source: it shares one buffer with the target if the plan allows it"},
+      {"--direct", "", "one direct exchange, without a search for cheaper plans"}};
 }
 
 /// The flags for files of problems and plans, and for what is written.

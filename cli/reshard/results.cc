@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases go through these steps: with --together or --relabel they get a common list of devices,
-// devices are assigned to nodes, every case is planned and checked, and with --budget or --in-place
-// the memory of every plan is computed. Plans of a plan file were replayed when the file was read
-// and go through the last two steps only.
+// Plans cases (problems to redistribute an array) and writes the results. The steps for a case:
+//  1. With --together or --relabel, all cases get a common list of devices.
+//  2. Devices are assigned to nodes.
+//  3. The case is planned, and the plan is checked.
+//  4. With --budget or --in-place, the memory of the plan is computed.
+// For the plans of a plan file, only the check and step 4 remain.
 #include "cli/reshard/results.h"
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ namespace {
 using reshard::Case;
 using reshard::Outcome;
 
-/// Assigns the parts of all targets to devices anew.
+/// Assigns the parts of all targets to devices anew, so that most bytes stay where they are.
 Result<Labels> relabel(std::vector<reshard::Problem>& problems) {
   for (const reshard::Problem& problem : problems) {
     if (problem.source.partial() || problem.target.partial()) {
@@ -59,8 +61,8 @@ Result<Labels> unite_devices(std::vector<Case>& cases, bool with_labels) {
   return labels;
 }
 
-/// Computes the memory of all plans that passed their check, and prices them for it. A plan that
-/// does not fit the budget is refused.
+/// Computes the memory of all plans that passed their check, and prices the plans for this memory.
+/// A plan that does not fit the budget is refused.
 void add_footprints(const reshard::execute::ProgramOptions& options, ReshardResults& results) {
   results.footprints.resize(results.cases.size());
   if (options.budget == 0 && !options.in_place) return;
@@ -86,7 +88,7 @@ void write_footprint(JsonWriter& json, const reshard::execute::Footprint& footpr
   json.field("live", footprint.live).end_object();
 }
 
-/// The list "memory", if any plan has a footprint; null for cases without one.
+/// Writes the list "memory" if any plan has a footprint. Cases without a footprint have null.
 void write_memory(JsonWriter& json, const ReshardResults& results) {
   const auto& footprints = results.footprints;
   if (std::none_of(footprints.begin(), footprints.end(), [](const auto& f) { return !!f; })) return;
@@ -148,7 +150,7 @@ Status write_plans(const std::string& path, const ReshardResults& results) {
   std::vector<reshard::PlannedArray> arrays;
   for (std::size_t i = 0; i < results.cases.size(); ++i) {
     const Outcome& outcome = results.outcomes[i];
-    // A file with some of the plans would look like a complete plan for fewer arrays.
+    // If one case has no plan, write no file at all: a file without this case would look complete.
     if (outcome.status != Outcome::Status::kOk) {
       return fail(ErrorCode::kInfeasible, fmt::format("no plan file is written, because '{}' has "
                                                       "no plan: {}",

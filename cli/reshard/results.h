@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of `weft reshard` in all its modes: plans, their checks, the memory that they need
-// when they run, and the files that are written.
+// Computes and writes the results of `weft reshard`, for all its modes: plans, the checks of the
+// plans, and the memory that a plan needs when it runs.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace weft::cli {
 
-/// Pairs of devices, in the user's numbers: a device, and the device whose part of the target it
-/// takes over.
+/// Pairs of device numbers of the user: the first device takes over the part of the target that the
+/// second device would hold.
 using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// One entry per problem in each list.
+/// The first three lists have one entry per problem.
 struct ReshardResults {
   std::vector<reshard::Case> cases;
   std::vector<reshard::Outcome> outcomes;
@@ -30,17 +30,17 @@ struct ReshardResults {
   Labels labels;  ///< empty without --relabel
 };
 
-/// Plans and checks all cases, on all threads. If `share_devices`, the arrays move together, so
-/// each problem gets the devices of all problems. The transfers of each round are kept only if
-/// `keep_rounds`, because there may be millions of them. Returns an Error only if --relabel is
-/// impossible. A case without a plan is an outcome with status kRefused.
+/// Plans and checks all cases, on all threads. If `share_devices` is true, the arrays move
+/// together, so each problem gets the devices of all problems. The transfers of each round are kept
+/// only if `keep_rounds` is true, because there may be millions of transfers. Returns an Error only
+/// if --relabel is impossible. A case without a plan has an outcome with status kRefused.
 Result<ReshardResults> plan_cases(std::vector<reshard::Case> cases, const PlanningOptions& options,
                                   bool share_devices, bool keep_rounds, const Terminal& progress);
 
-/// Reads the plans of a plan file and checks them. They are priced for a run within the budget.
+/// Reads the plans of a plan file and checks them. Their prices assume a run within the budget.
 Result<ReshardResults> read_plans(const std::string& path, const PlanningOptions& options);
 
-/// Writes all plans to a plan file. An Error (kInfeasible) if a case has no plan.
+/// Writes all plans to a plan file. Returns an Error (kInfeasible) if a case has no plan.
 Status write_plans(const std::string& path, const ReshardResults& results);
 /// Writes the transfers of all plans, one line of JSON each.
 Status write_transfers(const std::string& path, const ReshardResults& results);
@@ -51,8 +51,8 @@ struct DirectCount {
 };
 DirectCount count_direct(const ReshardResults& results);
 
-/// The object that --json prints. If `direct` has a value, the object contains it. If `together`,
-/// the object contains the joint load.
+/// The object that --json prints. If `direct` has a value, the object contains it. If `together` is
+/// true, the object contains the load of all arrays that move at once.
 std::string reshard_json(const ReshardResults& results, const std::optional<DirectCount>& direct,
                          bool together);
 

@@ -39,14 +39,14 @@ std::string type_text(const std::optional<reshard::Sharding>& type) {
   return text.empty() ? "copies" : text;
 }
 
-/// A note if times were scaled with --scale-local, because bytes are not.
+/// A note if times were scaled with --scale-local. It reminds users that bytes are not scaled.
 std::string scale_text(const reshard::Link& link) {
   if (link.grow == link.shrink) return "";
   return fmt::format("scaled    times are for parts of at most {} per device; bytes are unscaled\n",
                      format_bytes(link.grow));
 }
 
-/// A note if nodes differ in size, since the --topology may be a mistake then.
+/// A note if nodes differ in size: then the value of --topology may be a mistake.
 std::string nodes_text(const reshard::Problem& problem) {
   const reshard::NodeSizes nodes = node_sizes(problem);
   if (nodes.least == nodes.most) return "";
@@ -61,7 +61,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   const Bytes size = item.item_size;
   const std::string cast =
       problem.cast ? fmt::format(", {} to {}", problem.cast->from, problem.cast->to) : "";
-  // A plan file has only layouts; the types of source and target are in the problem's id.
+  // A plan file has layouts but no shardings; there, only the problem's id describes the shardings.
   const std::string what =
       problem.source_type || problem.target_type || problem.id.empty()
           ? type_text(problem.source_type) + " -> " + type_text(problem.target_type)

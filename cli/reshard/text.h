@@ -24,13 +24,14 @@ std::string reshard_cases_text(const std::vector<reshard::Case>& cases,
                                const std::vector<reshard::Outcome>& outcomes, bool everything,
                                const Terminal& terminal);
 
-/// The memory of the problem that needs the most, of all problems in a file. Empty without
-/// footprints.
+/// The memory of the problem that needs the most memory, among all problems of a file. Empty if no
+/// problem has a footprint.
 std::string reshard_most_memory_text(
     const std::vector<reshard::Case>& cases,
     const std::vector<std::optional<reshard::execute::Footprint>>& footprints);
 
-/// Lists the devices that take over the part of another device, each with that other device.
+/// Lists the devices that take over the part of another device: "2 as 5" if device 2 takes over the
+/// part of device 5.
 std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::int64_t>>& labels);
 
 /// The load of all arrays that move at once: how much data moves, and how evenly it is distributed.

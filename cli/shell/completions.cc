@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft completions SHELL`.
+// `weft completions SHELL`: prints a completion script.
 #include "cli/shell/completions.h"
 
 #include "cli/commands.h"
@@ -31,9 +31,9 @@ Subcommand completions_command() {
   command.max_inputs = 1;
   command.input_choices = [] { return std::vector<std::string>{"bash", "zsh"}; };
   command.details =
-      "If Weft is installed, the shells find the scripts by themselves. Otherwise, add the line of "
-      "the "
-      "example to the start file of the shell; zsh needs compinit before that line.";
+      "If Weft is installed, the shells find the scripts by themselves. Otherwise, add the line "
+      "source <(weft completions SHELL) to the start file of the shell; zsh needs compinit before "
+      "that line.";
   command.examples = {Example{"weft completions bash", "source <(weft completions bash)"},
                       Example{"weft completions zsh", "source <(weft completions zsh)"}};
   command.flags = {{"-o", "FILE", "write the script to a file", Flag::Value::kFile}};

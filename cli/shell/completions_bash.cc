@@ -6,15 +6,17 @@
 namespace weft::cli {
 namespace {
 
-// bash also splits words at = and : (COMP_WORDBREAKS), which would break KEY=VALUE and
-// rank:2.compute apart. The script therefore splits the line again at blanks. bash only replaces
-// what follows the last break, so the script removes the part before it from everything that it
-// offers.
+// Makes the completion script for bash. bash also splits words at = and : (COMP_WORDBREAKS), which
+// would divide KEY=VALUE and rank:2.compute. So the script splits the line again, only at blanks.
+// But bash replaces only what follows the last = or : of the word. So the script removes the part
+// up to this character from everything that it offers.
 //
-// Variables of the script: `verb` is the verb, or verb and sub-verb; `flag` the word before the one
-// that is completed; `next` the index of the first word after the verb that is no flag; `first`
-// says whether the first input is being completed; `files` is not empty if files are offered as
-// well.
+// Variables of the script:
+//   verb    the verb, or verb and sub-verb
+//   flag    the word before the word that is completed
+//   next    the index of the first word after the verb that is no flag
+//   first   whether the first input is being completed
+//   files   not empty if files are offered as well
 constexpr const char* kBashHead =
     R"(# Completion of weft for bash, written by: weft completions bash
 _weft() {
@@ -70,7 +72,8 @@ std::string quoted(const std::vector<std::string>& words) {
   return out;
 }
 
-/// The case for the value of a flag. If the case only returns, readline offers files.
+/// The branch of the script that completes the value of a flag. If the branch only returns,
+/// readline offers files.
 std::string value_case(const Subcommand& command, const Flag& flag) {
   std::string pattern = fmt::format("\"{} {}\"", command.name, flag.name);
   if (!flag.short_name.empty()) {
@@ -95,8 +98,8 @@ std::string value_case(const Subcommand& command, const Flag& flag) {
   return fmt::format("    {}) {} ;;\n", pattern, action);
 }
 
-/// From here on `verb` is "pipeline compare" if a sub-verb is named; the word that is being
-/// completed is none yet.
+/// The branch of the script that finds the sub-verb. After it, `verb` is "pipeline compare" if the
+/// line names a sub-verb. The word that is being completed does not count as a sub-verb yet.
 std::string sub_verb_case(const Subcommand& command) {
   if (command.sub_verbs.empty()) return "";
   std::string patterns;
@@ -107,7 +110,7 @@ std::string sub_verb_case(const Subcommand& command) {
                      patterns);
 }
 
-/// The first input names a sub-verb or a file.
+/// Offers sub-verbs and files for the first input, because it may be either.
 std::string sub_verb_offer(const Subcommand& command) {
   std::vector<std::string> names;
   for (const Subcommand& sub_verb : command.sub_verbs) names.push_back(sub_verb.own_name());
@@ -130,7 +133,7 @@ std::string verb_case(const std::string& verb, const std::vector<Flag>& flags,
   return fmt::format("        '{}') {}{} ;;\n", verb, actions, more);
 }
 
-/// The cases of a verb and of its sub-verbs.
+/// The branches of the script for a verb and its sub-verbs.
 std::string bash_cases(const Subcommand& command) {
   std::string out =
       verb_case(command.name, flags_of(command),

@@ -27,8 +27,8 @@ else
 fi
 )";
 
-/// Escapes text for a place between single quotes in which zsh's _arguments gives the characters of
-/// `special` a meaning.
+/// Escapes text that will stand between single quotes in an argument of zsh's _arguments. The
+/// characters in `special` have a meaning there.
 std::string escaped(const std::string& text, std::string_view special) {
   std::string out;
   for (const char letter : text) {
@@ -59,7 +59,7 @@ std::string value_spec(const Flag& flag) {
   return ":" + escaped(flag.value_name, "\\:") + ":" + action;
 }
 
-/// One spec of _arguments for each name of a flag.
+/// The specifications of a flag for zsh's _arguments: one for each name of the flag.
 std::string flag_specs(const Flag& flag) {
   std::string out;
   std::string others;
@@ -78,7 +78,7 @@ std::string flag_specs(const Flag& flag) {
   return out;
 }
 
-/// Elements of an array for _describe: names with what they mean.
+/// Elements of an array for zsh's _describe: each is a name with its description.
 std::string described(const std::vector<Subcommand>& commands) {
   std::string out;
   for (const Subcommand& command : commands) {
@@ -88,7 +88,8 @@ std::string described(const std::vector<Subcommand>& commands) {
   return out;
 }
 
-/// Offers what the first input of a verb with sub-verbs may be: one of their names, or a file.
+/// A function of the script for a verb with sub-verbs. It completes the first input, which may be
+/// the name of a sub-verb or a file.
 std::string first_input_function(const Subcommand& verb) {
   if (verb.sub_verbs.empty()) return "";
   return fmt::format("_weft_{}() {{\n  local -a names=(\n{}      )\n", verb.name,
@@ -109,7 +110,8 @@ std::string input_spec(const Subcommand& command) {
                      escaped(command.inputs, "\\:"), action, others);
 }
 
-/// `words` and CURRENT then start at the sub-verb, as _arguments needs it.
+/// The part of the script that finds the sub-verb. It shifts `words` and CURRENT so that they start
+/// at the sub-verb, as _arguments needs it.
 std::string sub_verb_switch(const Subcommand& verb) {
   std::string patterns;
   for (const Subcommand& sub_verb : verb.sub_verbs) {
@@ -120,7 +122,7 @@ std::string sub_verb_switch(const Subcommand& verb) {
          "            shift words\n            (( CURRENT-- ))\n            ;;\n";
 }
 
-/// The cases of a verb and of its sub-verbs.
+/// The branches of the script for a verb and its sub-verbs.
 std::string zsh_cases(const Subcommand& command) {
   std::string out = fmt::format("        '{}')\n          _arguments", command.name);
   for (const Flag& flag : flags_of(command)) out += flag_specs(flag);

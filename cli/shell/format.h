@@ -14,7 +14,8 @@ namespace weft::cli {
 
 /// "596 kB", "2.4 MB": units are powers of 1000, as for files and network rates.
 std::string format_bytes(Bytes bytes);
-/// Parses "64MiB", "100MB" or "512". An Error of kUsage unless the size is 1 byte to 1 TiB.
+/// Parses "64MiB", "100MB" or "512". Returns an Error (kUsage) unless the size is at least 1 byte
+/// and at most 1 TiB.
 Result<Bytes> parse_size(std::string_view text);
 /// "81.6": milliseconds without unit, for table columns whose title has the unit.
 std::string format_ms(Nanos time);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft help [VERB [SUB-VERB]]`, which is also `weft VERB [SUB-VERB] --help`.
+// `weft help [VERB [SUB-VERB]]`: prints help. `weft VERB [SUB-VERB] --help` is the same.
 #include "cli/shell/help.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPlainWidth = 100;  ///< if the width of the terminal is unknown
 
-/// If a text beside its name would be narrower than this, it goes below the name instead.
+/// A text stands beside its name. If it would be narrower than this there, it goes below the name.
 constexpr std::size_t kLeastBeside = 20;
 constexpr std::size_t kBelow = 6;  ///< indent of text below a name
 
@@ -33,7 +33,7 @@ std::string indented(const std::string& text, std::size_t indent, const Terminal
   return out;
 }
 
-/// `left` in a column, and `right` beside it or, on a narrow terminal, below it.
+/// Puts `left` in a column, and `right` beside it or, on a narrow terminal, below it.
 std::string entry(const std::string& left, std::size_t column, const std::string& right,
                   const Terminal& terminal, Tone tone = Tone::kPlain) {
   const std::string name = "  " + paint(terminal, tone, left);
@@ -104,7 +104,7 @@ std::vector<std::string> paragraphs(const Subcommand& command) {
   std::istringstream lines(command.details);
   bool joins = false;
   for (std::string line; std::getline(lines, line);) {
-    // Indented lines are tables or lists, which must not be joined.
+    // Indented lines are tables or lists. Their lines must not be joined.
     const bool as_it_is = line.empty() || line.starts_with(' ');
     if (joins && !as_it_is) {
       found.back() += " " + line;
@@ -137,7 +137,7 @@ std::string verb_help(const Subcommand& command, const Terminal& terminal) {
   }
   if (!command.sub_verbs.empty()) {
     out +=
-        fmt::format("\nsub-verbs (weft {} SUB-VERB --help shows the flags of one)\n", command.name);
+        fmt::format("\nsub-verbs (weft {} SUB-VERB --help shows the flags)\n", command.name);
     out += name_entries(command.sub_verbs, terminal);
   }
   const std::vector<Flag> flags = flags_of(command);

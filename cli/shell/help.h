@@ -14,7 +14,8 @@ inline constexpr const char* kProgramDescription =
 
 /// The form of a flag in help and man pages: "--run N", "-q, --quiet".
 std::string spelled(const Flag& flag);
-/// "weft replay INPUT... [FLAG]..."; a verb that has sub-verbs has a second line for them.
+/// The usage of a verb: "weft replay INPUT... [FLAG]...". A verb that has sub-verbs gets a second
+/// line, which shows how to call them.
 std::vector<std::string> usage_lines(const Subcommand& command);
 
 /// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`. `inputs` has one or
@@ -23,11 +24,11 @@ Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
                                         const std::vector<std::string>& inputs);
 
 /// The lines of Subcommand::details. The lines of a paragraph are joined into one element. A line
-/// that starts with a blank is an element of its own, which is to be shown as it is. An empty line
+/// that starts with a blank is an element of its own, and must be printed unchanged. An empty line
 /// stays an empty element.
 std::vector<std::string> paragraphs(const Subcommand& command);
 
-/// What it does, two examples to copy, usage, details, sub-verbs, then the flags.
+/// The help of a verb: what it does, two examples to copy, usage, details, sub-verbs, then flags.
 std::string verb_help(const Subcommand& command, const Terminal& terminal);
 /// All verbs with their one-line descriptions.
 std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first signal starts a timer (unless a NoExitTimeout exists). When the timer fires, or when
-// the last signal comes, end_now() leaves with _exit(), because a handler must not run destructors.
+// Ends the process after signals. The first signal starts a timer (unless a NoExitTimeout exists).
+// When the timer fires, or when the last accepted signal comes, end_now() calls _exit(), because a
+// signal handler must not run destructors.
 #include "cli/shell/interrupt.h"
 
 #include <signal.h>

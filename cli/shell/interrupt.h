@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles Ctrl-C and SIGTERM. Long work asks interrupted() regularly and stops by itself, so that a
-// verb can still print a partial result. Work that does not ask is ended after a short timeout.
+// Handles Ctrl-C and SIGTERM. Long computations call interrupted() regularly and stop by
+// themselves, so that a verb can still print a partial result. If the process has not ended after a
+// short timeout, it is ended.
 #pragma once
 
 #include "cli/exit_codes.h"

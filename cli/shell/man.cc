@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft man [VERB [SUB-VERB]]`.
+// `weft man [VERB [SUB-VERB]]`: prints man pages, or writes all of them into a folder.
 #include "cli/shell/man.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 namespace weft::cli {
 namespace {
 
-/// Escapes text so that roff prints it unchanged: hyphens can be copied, and no line is taken for a
-/// request. roff breaks the lines.
+/// Escapes text so that roff prints it unchanged: hyphens can be copied, and roff does not take a
+/// line for a command. Line breaks become blanks, because roff breaks the lines itself.
 std::string plain(std::string_view text) {
   std::string out;
   if (text.starts_with('.') || text.starts_with('\'')) out = "\\&";
@@ -46,7 +46,8 @@ std::string page_name(const Subcommand& command) {
   return name;
 }
 
-/// "weft-replay (1)", as .BR takes it. A name that is to be typed must not be broken by a hyphen.
+/// A reference to a page, "weft-replay (1)", as an argument list of .BR. The "\%" keeps roff from
+/// breaking the name with a hyphen, because users type the name.
 std::string reference(const std::string& page) { return fmt::format(".BR \\%{} (1)", plain(page)); }
 
 std::string section(const char* name) { return fmt::format(".SH {}\n", name); }
@@ -105,7 +106,7 @@ std::string program_page(const std::vector<Subcommand>& commands) {
   out += section("DESCRIPTION");
   out +=
       "INPUT is a file, a folder, a quoted glob, or \\- for standard input. The result goes to "
-      "standard output, everything else to standard error.\n";
+      "standard output. Everything else goes to standard error.\n";
   out += section("VERBS");
   for (const Subcommand& command : commands) {
     out += entry(command.name, command.description);

@@ -18,7 +18,8 @@ void Notes::add(const Diagnostics& diagnostics) {
   std::string harmless;
   for (const Diagnostic& diagnostic : diagnostics.all()) {
     const DiagnosticKind& kind = *diagnostic.kind;
-    // At a terminal, users want to see what they have to fix. A log keeps every diagnostic in full.
+    // On a terminal, users look for what they have to fix, so harmless diagnostics are short. In a
+    // log, every diagnostic has its full text.
     if (terminal_.is_terminal && kind.severity == Severity::kInfo) {
       harmless +=
           fmt::format("{}{} ({}x)", harmless.empty() ? "" : ", ", kind.id, diagnostic.count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The notes that verbs print to stderr below their result: what was assumed, repaired or left out,
-// one line each.
+// Collects the notes that verbs print to stderr below their result. A note says what was assumed,
+// repaired or left out.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ class Notes {
   explicit Notes(const Terminal& terminal) : terminal_(terminal) {}
 
   void add(Tone tone, const std::string& text);
-  /// One note per diagnostic. On a terminal, harmless ones share a single line.
+  /// Adds one note per diagnostic. On a terminal, harmless diagnostics share a single note.
   void add(const Diagnostics& diagnostics);
-  /// All notes below a title; empty if there are none.
+  /// All notes, below a title. Empty if there are no notes.
   std::string text() const;
 
  private:

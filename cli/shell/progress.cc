@@ -13,7 +13,8 @@ namespace weft::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
-constexpr std::chrono::milliseconds kTooEarlyToTell{250};  ///< before that, the rate is not stable
+/// Before this time has passed, the rate is too unstable to predict the time left.
+constexpr std::chrono::milliseconds kTooEarlyToTell{250};
 
 void write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -40,9 +41,10 @@ void Progress::show(std::string_view text) {
   if (!terminal_.is_terminal) return;
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
-  // Reading calls this for every block; redrawing each time would cost more than the reading.
+  // Readers call this function for every block. Redrawing each time would take longer than reading.
   if (drawn_ && now - last_ < kInterval) return;
-  // Some terminals wrap a line that is exactly as wide as they are; then it could not be erased.
+  // Some terminals wrap a line that is exactly as wide as the terminal. Such a line could not be
+  // erased, so leave one column free.
   const auto width = static_cast<std::size_t>(terminal_.columns - 1);
   write(std::string(kEraseLine) + elide(text, width));
   drawn_ = true;

@@ -134,8 +134,8 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-/// The widths of the columns that are shown. First the last column wraps, then elidable columns
-/// shrink, and only if that is not enough are columns left out.
+/// The widths of the columns that are shown. If the table is too wide, first the last column wraps,
+/// then elidable columns shrink. If this is not enough, the last columns are left out.
 std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -152,8 +152,8 @@ std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
     widths.back() = std::max(kNarrowestWrapped, limit > rest ? limit - rest : 0);
     total = rest + widths.back();
   }
-  // Always shorten the widest elidable column by one character, so that the columns end up equally
-  // wide.
+  // Shorten the widest elidable column by one character, again and again. So the columns that had
+  // to shrink become about equally wide.
   while (total > limit) {
     std::size_t widest = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -165,7 +165,7 @@ std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
     --total;
   }
   while (total > limit && widths.size() > 2) {
-    // When the first column goes, the mark "…" takes its place and needs room, too.
+    // When a column is left out for the first time, the mark "…" is added, which needs room, too.
     if (widths.size() == columns_.size()) total += kGap + display_width(kLeftOut);
     total -= kGap + widths.back();
     widths.pop_back();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal behind stdout or stderr can show, and text that fits it: colours and tables.
+// Describes what the terminal behind stdout or stderr can show. Makes text that fits this terminal:
+// colours and tables.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@ namespace weft::cli {
 struct Terminal {
   bool is_terminal = false;
   bool colour = false;
-  int columns = 0;  ///< width to fit into; 0: no limit
+  int columns = 0;  ///< the width that text must fit into; 0: no limit
 };
 
 struct Variable {
@@ -20,7 +21,7 @@ struct Variable {
   const char* meaning;
 };
 
-/// The environment variables that describe_terminal() reads, with the texts of the man page.
+/// The environment variables that describe_terminal() reads. The man page prints these texts.
 inline constexpr Variable kVariables[] = {
     {"NO_COLOR", "if not empty, Weft prints no colours"},
     {"CLICOLOR_FORCE", "if neither empty nor 0, Weft prints colours even into a pipe"},
@@ -47,8 +48,8 @@ std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
 std::size_t display_width(std::string_view text);
 /// Cuts text to at most `width` characters, with "…" at the end if something was cut.
 std::string elide(std::string_view text, std::size_t width);
-/// Like elide(), but cuts in the middle, since files often differ at the begin or the end of their
-/// names.
+/// Like elide(), but cuts in the middle, because file names often differ at the beginning or at the
+/// end.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 enum class Align { kLeft, kRight };
