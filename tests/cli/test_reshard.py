@@ -240,7 +240,7 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
     [
         (["--shape", "4"], 2, "--mesh is missing"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x", "--to", "-", "--devices", "0"], 2,
-         "--devices: a mesh of 2 positions needs as many devices"),
+         "--devices: a mesh of 2 positions needs exactly 2 devices"),
         (["--mesh", "x=2", "--shape", "4,4", "--from", "x,x", "--to", "-,-"], 2,
          "--from: axis 'x' is used twice"),
         (["--mesh", "x", "--shape", "4", "--from", "x", "--to", "-"], 2, "write x=2,y=4"),

@@ -40,7 +40,7 @@ Status check(const Problem& problem, const Outcome& outcome) {
   if (small_enough(problem)) WEFT_TRY(run_oracle(problem, outcome.rounds, last));
   if (peak_bytes(problem, outcome.plan) > least_peak_bytes(problem)) {
     return fail(ErrorCode::kInfeasible,
-                "a part of an intermediate layout is larger than those of source and target");
+                "a part of an intermediate layout is larger than every part of source and target");
   }
   return {};
 }

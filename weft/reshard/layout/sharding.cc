@@ -83,7 +83,8 @@ Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& 
   if (static_cast<std::int64_t>(devices.size()) != count ||
       std::set<std::int64_t>(devices.begin(), devices.end()).size() != devices.size()) {
     return fail(ErrorCode::kBadInput, "a mesh of " + std::to_string(count) +
-                                          " positions needs as many devices, each " + "once");
+                                          " positions needs exactly " + std::to_string(count) +
+                                          " devices, each listed once");
   }
   mesh.devices = std::move(devices);
   return mesh;
@@ -91,9 +92,10 @@ Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& 
 
 Status check_sharding(const Sharding& sharding, std::size_t dims) {
   if (sharding.dims.size() != dims) {
-    return fail(ErrorCode::kBadInput, "an array of " + std::to_string(dims) +
-                                          " dimensions needs one entry per dimension, not " +
-                                          std::to_string(sharding.dims.size()));
+    return fail(ErrorCode::kBadInput,
+                "the sharding of an array with " + std::to_string(dims) +
+                    " dimensions needs one entry per dimension, but the number of entries is " +
+                    std::to_string(sharding.dims.size()));
   }
   std::vector<Axis> used = sharding.partial;
   for (const auto& axes : sharding.dims) used.insert(used.end(), axes.begin(), axes.end());
@@ -107,7 +109,7 @@ Status check_sharding(const Sharding& sharding, std::size_t dims) {
         const std::string what = a.name == b.name
                                      ? "axis '" + a.name + "' is used twice"
                                      : "axes '" + b.name + "' and '" + a.name + "' overlap";
-        return fail(ErrorCode::kBadInput, what + "; an axis can cut only one dimension, once");
+        return fail(ErrorCode::kBadInput, what + "; an axis can be used only once");
       }
     }
   }
@@ -158,8 +160,9 @@ Status check_shape(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
     if (size < 0) {
-      return fail(ErrorCode::kBadInput, "the size of a dimension must not be negative, and " +
-                                            std::to_string(size) + " is");
+      return fail(
+          ErrorCode::kBadInput,
+          "the size of a dimension must not be negative, but one size is " + std::to_string(size));
     }
     if (size > kMostElements / count) {
       return fail(ErrorCode::kBadInput,

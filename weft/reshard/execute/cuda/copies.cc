@@ -37,7 +37,7 @@ std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers)
   if (head[2] < 0 || head[2] >= buffers) return "no such target buffer";
   if ((has_source && head[1] < 0) || head[3] < 0) return "an offset is negative";
   if (element <= 0 || element > 16 || (element & (element - 1)) != 0) {
-    return "elements have 1, 2, 4, 8 or 16 bytes";
+    return "elements must have 1, 2, 4, 8 or 16 bytes";
   }
   if (type < 0 || type > static_cast<int>(Type::kBool)) return "no such type";
   if (operation < 0 || operation > static_cast<int>(Operation::kScale)) return "no such operation";
@@ -47,7 +47,8 @@ std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers)
     return has_source ? "scaling takes no source" : "this operation needs a source";
   }
   if (known == Operation::kScale && head[7] == 0) return "cannot divide by 0";
-  if (!can_combine(static_cast<Type>(type), known)) return "this type cannot be combined like that";
+  if (!can_combine(static_cast<Type>(type), known))
+    return "the operation is not defined for this type";
   if (size_of(static_cast<Type>(type)) != element) return "the type has elements of another size";
   return "";
 }
@@ -124,7 +125,7 @@ std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
     const auto wrong = [&](std::string_view what) {
       return "copy " + std::to_string(copies.size()) + ": " + std::string(what);
     };
-    if (numbers.size() - at < kHead) return wrong("its head is cut off");
+    if (numbers.size() - at < kHead) return wrong("its first nine numbers are incomplete");
     const std::span head = numbers.subspan(at, kHead);
     at += kHead;
     if (const std::string_view what = fault(head, buffers); !what.empty()) return wrong(what);
@@ -140,7 +141,7 @@ std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
     const std::int64_t loops = head[8];
     // Compare by division, because 3 times a large number of loops could overflow.
     if (loops < 0 || loops > static_cast<std::int64_t>((numbers.size() - at) / 3)) {
-      return wrong("its loops are cut off");
+      return wrong("its loops are incomplete");
     }
     for (std::int64_t i = 0; i < loops; ++i, at += 3) {
       if (std::min({numbers[at], numbers[at + 1], numbers[at + 2]}) < 0) {

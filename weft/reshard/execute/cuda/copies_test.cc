@@ -39,11 +39,11 @@ TEST(Copies, InvalidCopiesAreRefusedWithAReason) {
   EXPECT_EQ(fault_of(bad), "copy 0: an offset is negative");
   bad = good;
   bad.element = 3;
-  EXPECT_EQ(fault_of(bad), "copy 0: elements have 1, 2, 4, 8 or 16 bytes");
+  EXPECT_EQ(fault_of(bad), "copy 0: elements must have 1, 2, 4, 8 or 16 bytes");
   bad = good;
   bad.type = Type::kC64;
   bad.operation = Operation::kMin;
-  EXPECT_EQ(fault_of(bad), "copy 0: this type cannot be combined like that");
+  EXPECT_EQ(fault_of(bad), "copy 0: the operation is not defined for this type");
   bad = good;
   bad.type = Type::kF64;
   EXPECT_EQ(fault_of(bad), "copy 0: the type has elements of another size");
@@ -57,10 +57,10 @@ TEST(Copies, InvalidCopiesAreRefusedWithAReason) {
   std::vector<std::int64_t> numbers = encode({good, good});
   numbers.pop_back();
   std::vector<Copy> back;
-  EXPECT_EQ(decoded(numbers, 2, back), "copy 1: its loops are cut off");
+  EXPECT_EQ(decoded(numbers, 2, back), "copy 1: its loops are incomplete");
   numbers.resize(numbers.size() - 3);
   back.clear();
-  EXPECT_EQ(decoded(numbers, 2, back), "copy 1: its head is cut off");
+  EXPECT_EQ(decoded(numbers, 2, back), "copy 1: its first nine numbers are incomplete");
 }
 
 TEST(Copies, EveryTypeHasNamesAndASize) {

@@ -11,8 +11,8 @@ Result<Gpu> load_gpu(const std::string& path) {
   WEFT_TRY(loader.find("weft_cuda_abi", abi));
   // Check this first, because in another version the functions may take other arguments.
   if (abi() != kAbi) {
-    return fail(ErrorCode::kUnavailable, "is of another version of Weft: build both together",
-                path);
+    return fail(ErrorCode::kUnavailable,
+                "belongs to another version of Weft: build both from the same sources", path);
   }
   Gpu gpu;
   WEFT_TRY(loader.find("weft_cuda_prepare", gpu.prepare));

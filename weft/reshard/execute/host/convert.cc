@@ -91,7 +91,7 @@ bool with_types(std::string_view from, std::string_view to, const Take& take) {
 tl::unexpected<Error> cannot(std::string_view from, std::string_view to) {
   return fail(ErrorCode::kUsage, "elements of type '" + std::string(from) +
                                      "' cannot be cast to '" + std::string(to) +
-                                     "' on the way: cast them before or after the run");
+                                     "' during the run: cast them before or after it");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ Result<Ends> Ends::begin(const Program& program, const Buffers& given, Transport
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!is_cast(program, i)) continue;
     if (!transport.memory_of_host()) {
-      return fail(ErrorCode::kUsage, "elements in GPU memory cannot be cast on the way: cast " +
+      return fail(ErrorCode::kUsage, "elements in GPU memory cannot be cast during the run: cast " +
                                          program.elements[i / 2].type + " before or after the run");
     }
     if (!is_cast_whole(program, i)) continue;

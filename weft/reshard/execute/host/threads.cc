@@ -82,7 +82,7 @@ class ThreadHub {
     };
     WEFT_TRY(wait(
         lock, [&] { return state.messages_left == 0 || lost(); }, Layout::kAbsent));
-    if (state.messages_left > 0) return give_up("a device that should receive is gone");
+    if (state.messages_left > 0) return give_up("a device that should receive a message is gone");
     return {};
   }
 
@@ -129,7 +129,7 @@ class ThreadHub {
     const auto end = std::chrono::steady_clock::now() + timeout_;
     while (!failed_ && !done()) {
       if (changed_.wait_until(lock, end) == std::cv_status::timeout && !failed_ && !done()) {
-        return give_up((whom == Layout::kAbsent ? "a device that should receive"
+        return give_up((whom == Layout::kAbsent ? "a device that should receive a message"
                                                 : "device " + std::to_string(whom)) +
                        " did not take part within " + std::to_string(timeout_.count()) + " ms");
       }

@@ -367,7 +367,7 @@ Status NcclTransport::expect_words(std::uint64_t word) {
   for (std::size_t rank = 0; rank < words.size(); ++rank) {
     if (words[rank] != word) {
       return give_up(ErrorCode::kPeerFailed,
-                     "rank " + std::to_string(rank) + " runs another program than others do");
+                     "rank " + std::to_string(rank) + " runs another program than the other ranks");
     }
   }
   return {};

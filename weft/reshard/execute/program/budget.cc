@@ -91,8 +91,9 @@ Status check_slabs(const ProgramBudget& use, Bytes budget) {
   for (const SlabSums& sums : use.sums) {
     if (!sums.slabs || sums.slabs->count() <= kMostSlabs) continue;
     return fail(ErrorCode::kInfeasible,
-                "the budget divides sums that become narrower into " +
-                    std::to_string(sums.slabs->count()) + " slabs; allow at least " +
+                "the budget divides sums that are cast to a narrower type into " +
+                    std::to_string(sums.slabs->count()) +
+                    " slabs, which is too many; allow at least " +
                     std::to_string(budget * (sums.slabs->count() / kMostSlabs + 1)) + " bytes");
   }
   return {};

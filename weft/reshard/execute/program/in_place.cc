@@ -428,7 +428,7 @@ Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& ar
                                                     const ProgramOptions& options) {
   for (const Array& array : arrays) {
     if (array.problem->cast) {
-      return fail(ErrorCode::kInfeasible, "elements that are cast need a buffer for each end");
+      return fail(ErrorCode::kInfeasible, "a cast needs separate buffers for source and target");
     }
   }
   WEFT_ASSIGN(const InPlaceSetup setup, make_setup(arrays, options.budget));

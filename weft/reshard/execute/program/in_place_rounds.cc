@@ -164,9 +164,10 @@ Status divide_round(const Route& route, std::size_t hop, Bytes allowance, InPlac
     const std::int64_t freed =
         round.kind == InPlaceKind::kExchange && round.frees_sent[device] ? mine.sent : 0;
     if (round.kind == InPlaceKind::kExchange && mine.received > freed + free) {
-      return fail(ErrorCode::kInfeasible,
-                  "round " + std::to_string(hop + 1) + ": device " + std::to_string(device) +
-                      " receives more than it has room for: run with a buffer for each end");
+      return fail(ErrorCode::kInfeasible, "round " + std::to_string(hop + 1) + ": device " +
+                                              std::to_string(device) +
+                                              " receives more data than fits into its buffer: use "
+                                              "separate buffers for source and target");
     }
     most = std::max(most, mine.received);
   }
@@ -215,9 +216,9 @@ Result<InPlaceRound> make_in_place_round(const Route& route, std::size_t hop, By
     round.frees_sent = choose_senders(route, hop, false, round.pieces);
     const bool apart = std::count(round.frees_sent.begin(), round.frees_sent.end(), 0) == 0;
     if (!all_add || (!apart && !sums_alike(route, hop, round.pieces))) {
-      return fail(ErrorCode::kInfeasible,
-                  "round " + std::to_string(hop + 1) +
-                      " would add to data that others still read: run with a buffer for each end");
+      return fail(ErrorCode::kInfeasible, "round " + std::to_string(hop + 1) +
+                                              " would add to data that other devices still read: "
+                                              "use separate buffers for source and target");
     }
     round.kind = apart ? InPlaceKind::kReduceScatter : InPlaceKind::kReduceStaged;
     if (!apart) WEFT_TRY(divide_round(route, hop, allowance, round));
@@ -245,8 +246,9 @@ std::int64_t most_elements_held(const Route& route, Device device) {
 
 Result<std::vector<InPlaceRound>> make_in_place_rounds(const Route& route, Bytes allowance) {
   if (route.problem->target.partial()) {
-    return fail(ErrorCode::kInfeasible,
-                "a partial target cannot be made in place: run with a buffer for each end");
+    return fail(
+        ErrorCode::kInfeasible,
+        "a partial target cannot be made in place: use separate buffers for source and target");
   }
   std::vector<InPlaceRound> rounds;
   OverlapCache overlaps(route.problem->node_of);

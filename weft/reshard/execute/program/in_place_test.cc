@@ -255,7 +255,7 @@ TEST(InPlace, SaysIfTwoBuffersAreNeeded) {
   const auto plan = make_plan_in_place(problem, {});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
-  EXPECT_NE(plan.error().message.find("a buffer for each end"), std::string::npos);
+  EXPECT_NE(plan.error().message.find("separate buffers for source and target"), std::string::npos);
 }
 
 TEST(InPlace, SharedCasesAreRight) {

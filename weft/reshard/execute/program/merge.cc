@@ -117,7 +117,8 @@ class Round {
 
   Status move(Message& sent, Message& received) {
     if (received.add) {
-      return fail(ErrorCode::kUsage, "devices of one process cannot add up what they hold here");
+      return fail(ErrorCode::kUsage,
+                  "a merged program cannot add up data of two devices of one process");
     }
     WEFT_CHECK(sent.regions.size() == received.regions.size());
     for (std::size_t i = 0; i < sent.regions.size(); ++i) {

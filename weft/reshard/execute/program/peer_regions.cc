@@ -70,7 +70,7 @@ Status check_count(const std::vector<PeerRegions>& peer_regions, Bytes limit, By
               "a budget of " + std::to_string(budget) + " bytes cuts " + std::to_string(all) +
                   " bytes of a device into " + std::to_string(all / limit) +
                   " messages; allow at least " +
-                  std::to_string(budget + 4 * (all / kMostMessages + 1 - limit)));
+                  std::to_string(budget + 4 * (all / kMostMessages + 1 - limit)) + " bytes");
 }
 
 std::int64_t elements_before(const Layout& layout, Part part) {

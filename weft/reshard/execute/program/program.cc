@@ -290,7 +290,7 @@ Status check(const std::vector<Array>& arrays, Device self) {
     if (self < 0 || self >= array.problem->source.devices()) {
       return fail(ErrorCode::kUsage, "device " + std::to_string(self) + " is not one of the " +
                                          std::to_string(array.problem->source.devices()) +
-                                         " of the array");
+                                         " devices of the array");
     }
   }
   return {};

@@ -53,7 +53,7 @@ Result<HostMemory> HostMemory::create(Bytes bytes) {
   // Allocate all pages now. If the host ran out of memory later, a write would end the process
   // (SIGBUS).
   if (const int code = posix_fallocate(descriptor, 0, bytes); code != 0) {
-    return unavailable("no " + std::to_string(bytes) + " bytes to share", code);
+    return unavailable("no " + std::to_string(bytes) + " bytes of memory to share", code);
   }
   WEFT_TRY(memory.map(descriptor, bytes));
   return memory;

@@ -90,7 +90,7 @@ Result<SharedSegment> SharedSegment::join(const std::string& name, Device device
   if (bytes < head || found.header().magic != kMagic || found.header().devices != devices ||
       bytes != head + devices * found.header().area) {
     return fail(ErrorCode::kUnavailable, name + " is not shared by " + std::to_string(devices) +
-                                             " processes of this version");
+                                             " processes of this version of Weft");
   }
   if (found.header().network != own_network()) {
     return fail(ErrorCode::kUnavailable, name + " is shared by processes of another host");

@@ -31,7 +31,7 @@ Error lost(std::size_t peer, const std::string& why) {
 
 /// The Error for a closed connection. It does not show whether the peer has ended or has given up.
 Error hung_up(std::size_t peer) {
-  return lost(peer, "has ended, or has given up because of another one");
+  return lost(peer, "has ended, or has given up because of another process");
 }
 
 void run_moves(const Program& program, const Turn& turn, const Buffers& buffers) {
@@ -54,8 +54,8 @@ Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers
   // Compare programs before any data is sent, because streams have no headers that would reveal a
   // mismatch later.
   WEFT_TRY(exchange_words(program.fingerprint,
-                          "runs another program: all processes must ask for the same, in "
-                          "the same order"));
+                          "runs another program: all processes must start the same "
+                          "redistributions in the same order"));
   return Transport::fill_neutral(program, buffers);
 }
 
@@ -174,7 +174,7 @@ Status TcpTransport::run_streams() {
         peer.deadline = until();
       } else if (now > peer.deadline) {
         return give_up(
-            lost(who[i], "said nothing for " + std::to_string(patience_.timeout.count()) + " ms"));
+            lost(who[i], "sent nothing for " + std::to_string(patience_.timeout.count()) + " ms"));
       }
     }
   }
