@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit is a quota of CPU time per period. The group of a host is
-// ROOT/weft-testbed/CLUSTER/HOST, so that all groups of a cluster are found by its name.
+// Limits the CPU time of a host to a quota per period. The group of a host is
+// ROOT/weft-testbed/CLUSTER/HOST, so all groups of a cluster are in one folder.
 #include "testbed/cgroup.h"
 
 #include <fcntl.h>
@@ -77,7 +77,8 @@ std::optional<CpuController> find_cpu_controller(const std::string& mounts) {
 std::int64_t cpu_quota_us(const Host& host) {
   if (host.speed_permille == 1000 && host.cores == 0) return 0;
   const std::int64_t pinned = static_cast<std::int64_t>(host.pinned_to.size());
-  // "speed" is a share of the cores of the host; without a number or list of cores, of one core.
+  // "speed" is a fraction of the cores of the host. If neither a number nor a list of cores is
+  // given, it is a fraction of one core.
   const std::int64_t cores = host.cores > 0 ? host.cores : std::max<std::int64_t>(1, pinned);
   return cores * kCpuPeriodUs * host.speed_permille / 1000;
 }
@@ -96,7 +97,8 @@ Status limit_cpu(const CpuController& controller, const Cluster& cluster, const 
   if (quota == 0 && !fs::exists(group, error)) return {};
   fs::create_directories(group, error);
   if (error) return cannot("make a group", group, error.value());
-  // Very slow hosts: a longer period keeps the share and raises the quota.
+  // For very slow hosts the quota would be too small. A longer period allows a larger quota for the
+  // same fraction of CPU time.
   for (; quota > 0 && quota < kLeastQuotaUs; quota *= 10) period *= 10;
   if (controller.version == 2) {
     WEFT_TRY(hand_down(controller, cluster.name));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the CPU time of hosts with the cpu controller of cgroups. Uses version 1 of cgroups if its
-// cpu controller is mounted, else version 2. Each limited host has a group; a host without limit
-// has none.
+// cpu controller is mounted, else version 2. Each host with a limit has a group; a host without
+// limit needs no group.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ struct CpuController {
 /// The controller in `mounts`, the content of /proc/mounts; nullopt if there is none.
 std::optional<CpuController> find_cpu_controller(const std::string& mounts);
 
-/// In each period of this length, a host gets its quota of CPU time. The kernel's default is 100
-/// ms: a host of half speed would run for 50 ms and stand still for 50 ms, which is longer than
-/// many steps.
+/// In each period of this length, a host gets its quota of CPU time. The kernel's default period of
+/// 100 ms is too long: a host of half speed would run for 50 ms and then stand still for 50 ms,
+/// which is longer than many steps.
 inline constexpr int kCpuPeriodUs = 10'000;
 /// Microseconds of CPU time that all processes of the host together get per period; 0: no limit.
 std::int64_t cpu_quota_us(const Host& host);

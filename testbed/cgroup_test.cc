@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that looks like a controller; its groups have their files already.
+/// A folder that looks like a cpu controller. The files of its groups exist already.
 class Cgroup : public testing::Test {
  protected:
   void SetUp() override {

@@ -37,8 +37,8 @@ bool is_name(std::string_view text) {
   });
 }
 
-/// Checks every field, because a mistake in a description would otherwise show only as odd times in
-/// an experiment. Values of the cluster ("rate") are defaults for its hosts.
+/// Parses a description. Checks every field: otherwise a user would notice a mistake only by odd
+/// times in an experiment. The "rate" of the cluster is the default for its hosts.
 class Parser {
  public:
   explicit Parser(std::string file) : file_(std::move(file)) {}

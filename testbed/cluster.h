@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The description of a cluster: its hosts, their links to one switch, and deliberate faults such as
-// slow cores or wrong clocks. Format: docs/formats/cluster.md.
+// slow cores or wrong clocks. docs/formats/cluster.md documents its format.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Host {
   std::string name;
   std::vector<int> pinned_to;  ///< cores that its processes may use; empty: all of the machine
   int cores = 0;               ///< limit of its CPU time, in cores; 0: no limit
-  int speed_permille = 1000;  ///< thousandths of the CPU time of its cores that it gets, up to 1000
-  std::int64_t rate = 0;      ///< of its link, per direction, in bits per second; 0: no limit
+  int speed_permille = 1000;   ///< its share of the CPU time of its cores, in thousandths
+  std::int64_t rate = 0;       ///< of its link, per direction, in bits per second; 0: no limit
   Clock clock;
 
   bool operator==(const Host&) const = default;
@@ -54,13 +54,14 @@ bool is_short_form(std::string_view text);
 /// Reads a cluster in the short form or from a file.
 Result<Cluster> read_cluster(const std::string& text_or_path);
 
-/// Changes for one run, from the command line: "HOST=VALUE", or "VALUE" for all hosts. Errors are
-/// of kUsage.
+/// These functions change a cluster for one run, as the command line asks: "HOST=VALUE" changes one
+/// host, and "VALUE" all hosts. Errors are of kUsage.
 Status set_speed(Cluster& cluster, std::string_view setting);
 Status set_rate(Cluster& cluster, std::string_view setting);
 Status set_clock(Cluster& cluster, std::string_view setting);
 
-/// The index of the host; an Error of kUsage that suggests the nearest name if there is none.
+/// The index of the host with this name. If there is none, an Error of kUsage that suggests the
+/// most similar name.
 Result<std::size_t> find_host(const Cluster& cluster, std::string_view name);
 
 }  // namespace weft::testbed

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of enter() matters. The process joins its cgroup first, because inside the namespaces
-// the write could have no effect. It enters the network namespace before it mounts /sys, because
-// the new /sys shows the interfaces of the present namespace. It mounts after it has made a mount
-// namespace, so that the mounts of the machine stay as they are.
+// Moves a process to a host. The order of the steps in enter() matters. The process joins its
+// cgroup first, because inside the namespaces the write could have no effect. It enters the network
+// namespace before it mounts /sys, because the new /sys shows the interfaces of the present
+// namespace. It mounts after it has made a mount namespace, so that the mounts of the machine stay
+// as they are.
 #include "testbed/enter.h"
 
 #include <fcntl.h>
@@ -31,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 
-/// "0" stands for the process that writes.
+/// Adds this process to a cgroup, by writing "0", which stands for the process that writes.
 bool join_group(const std::string& group) {
   const int file = ::open(group.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -56,7 +57,7 @@ bool join_network(const std::string& path) {
 }
 
 /// Mounts /sys anew, so that it shows the interfaces of the new network namespace. The new /sys has
-/// no cgroups, so they are mounted again from a descriptor of the old ones: a process such as
+/// no cgroups. So the old folder of cgroups is mounted there again, because a process such as
 /// mpirun may later move on to another host and join its group.
 bool mount_sys() {
   const int cgroups = ::open(kCgroups, O_PATH | O_CLOEXEC);
@@ -125,8 +126,8 @@ bool enter(const Place& place, const char*& step) {
   step = "enter the network namespace";
   if (!join_network(place.net_namespace)) return false;
   step = "make a mount namespace";
-  // As a slave, the new mount namespace keeps its own mounts to itself, but still follows unmounts
-  // of the machine, so that it keeps no file system busy.
+  // MS_SLAVE: mounts in the new namespace do not appear on the machine. But if the machine unmounts
+  // a file system, it is unmounted here too; otherwise this namespace would keep it busy.
   if (::unshare(CLONE_NEWNS | CLONE_NEWUTS) != 0 ||
       ::mount("none", "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) {
     return false;
@@ -141,9 +142,9 @@ bool enter(const Place& place, const char*& step) {
 Result<std::map<std::string, std::string>> clock_environment(const Clock& clock,
                                                              const std::string& preloaded) {
   std::map<std::string, std::string> set;
-  // This process may already have a wrong clock, since mpirun starts its daemons from the first
-  // host. Then libfaketime is loaded already and only its settings change, even for a correct
-  // clock.
+  // This process may already run with a wrong clock, because mpirun starts its daemons from the
+  // first host. Then libfaketime is already loaded, and only its settings change. They must change
+  // even if the clock of this host is correct.
   const bool turned = preloaded.find("libfaketime") != std::string::npos;
   if (clock.is_true() && !turned) return set;
   const std::string library = turned ? "" : find_faketime();

@@ -11,7 +11,7 @@
 
 namespace weft::testbed {
 
-/// What a process needs to move to a host. Prepared before fork(), since little is allowed between
+/// What a process needs to move to a host. Make it before fork(), because little is allowed between
 /// fork() and exec().
 struct Place {
   std::string net_namespace;  ///< the file under /run/netns that stands for the namespace
@@ -24,13 +24,13 @@ struct Place {
 
 Place place_of(const Cluster& cluster, const Host& host);
 
-/// Moves this process to the host; child processes that exist already stay where they are. Returns
-/// false if the kernel refuses: then errno has the reason and `step` says what was tried.
+/// Moves this process to the host. Its present child processes stay where they are. Returns false
+/// if the kernel refuses: then errno has the reason, and `step` says which action failed.
 bool enter(const Place& place, const char*& step);
 
-/// Environment variables that make the clock of a process wrong; none if `clock` is correct.
-/// `preloaded` is the present value of LD_PRELOAD. An Error of kUnavailable if libfaketime is not
-/// installed.
+/// The environment variables that make the clock of a process wrong; none if `clock` is correct.
+/// `preloaded` is the present value of LD_PRELOAD. Returns an Error (kUnavailable) if libfaketime
+/// is not installed.
 Result<std::map<std::string, std::string>> clock_environment(const Clock& clock,
                                                              const std::string& preloaded);
 

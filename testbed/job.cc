@@ -14,7 +14,7 @@
 namespace weft::testbed {
 namespace {
 
-// Each cluster has a network of its own, so any port is free; these are the usual ones.
+// Each cluster has its own network, so all ports are free. These are the usual ports.
 constexpr int kTorchPort = 29500;
 constexpr int kPsPort = 9091;
 constexpr int kTensorflowPort = 2222;
@@ -37,8 +37,8 @@ std::string replaced(std::string text, std::string_view from, const std::string&
   return text;
 }
 
-/// Ranks are numbered host by host, and servers are dealt out to their hosts in turn. With
-/// --server-host, these hosts get no ranks.
+/// Numbers the ranks host by host, and assigns servers to hosts in turn. Hosts of --server-host get
+/// no ranks.
 class Planner {
  public:
   Planner(const Cluster& cluster, const JobOptions& options)
@@ -144,7 +144,7 @@ class Planner {
       set["MASTER_ADDR"] = address_of(host_of_rank(0));
       set["MASTER_PORT"] = std::to_string(kTorchPort);
       if (cluster_.kind == Kind::kNamespaces) set["GLOO_SOCKET_IFNAME"] = kInterface;
-      // As torchrun does: all ranks share the cores of one machine.
+      // One thread per rank, as torchrun sets it, because all ranks share the cores of one machine.
       process.defaults["OMP_NUM_THREADS"] = "1";
     }
   }
@@ -153,15 +153,15 @@ class Planner {
     for (const std::string& word : options_.command) {
       if (word.find("{rank}") != std::string::npos || word.find("{host}") != std::string::npos) {
         return fail(ErrorCode::kUsage,
-                    "{rank} and {host} cannot be used with --style mpi, since mpirun starts the "
+                    "{rank} and {host} cannot be used with --style mpi, because mpirun starts the "
                     "ranks; the job can read OMPI_COMM_WORLD_RANK and its host name instead");
       }
     }
     if (cluster_.kind == Kind::kOneGpu) {
       return fail(ErrorCode::kUsage, "--style mpi needs a cluster of kind 'namespaces'");
     }
-    // mpirun reaches the other hosts through a script of the cluster instead of ssh
-    // (plm_rsh_agent).
+    // mpirun starts processes on the other hosts through a script of the cluster (plm_rsh_agent)
+    // instead of ssh.
     std::string hosts;
     for (const std::size_t host : worker_hosts_) {
       hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", cluster_.hosts[host].name,
@@ -212,8 +212,8 @@ class Planner {
     }
   }
 
-  /// Every process gets a TF_CONFIG with the addresses of all tasks and its own place among them.
-  /// Every task has a port of its own, since several tasks may share a host.
+  /// Every process is one task of TensorFlow. Its TF_CONFIG contains the addresses of all tasks,
+  /// and says which task it is. Each task has its own port, because several tasks may share a host.
   void add_tensorflow() {
     std::vector<std::size_t> chief, servers, workers;
     if (options_.servers > 0) chief.push_back(host_of_rank(0));
@@ -242,8 +242,8 @@ class Planner {
     for (int i = 0; i < options_.servers; ++i) {
       place(add(fmt::format("server{}", i), host_of_server(i)), "ps", i).is_service = true;
     }
-    // With a chief, workers execute what the chief sends and never end by themselves, so they count
-    // as services.
+    // If there is a chief, workers execute what the chief sends and never end by themselves. So
+    // they count as services.
     for (int i = 0; i < job_.world; ++i) {
       place(add_rank(i), "worker", i).is_service = options_.servers > 0;
     }

@@ -14,7 +14,7 @@
 namespace weft::testbed {
 
 enum class Style {
-  kPlain,       ///< no variables: ranks only differ by their host and the command
+  kPlain,       ///< no variables: ranks differ only by their host and their command
   kTorch,       ///< RANK, WORLD_SIZE, MASTER_ADDR ...
   kMpi,         ///< one mpirun, which starts the ranks
   kPs,          ///< ps-lite: DMLC_* variables for a scheduler, servers and workers
@@ -27,8 +27,8 @@ std::vector<std::string> style_names();
 
 struct JobOptions {
   Style style = Style::kTorch;
-  int per_host = 1;  ///< ranks (workers) on each host
-  int servers = 0;   ///< kPs, kTensorflow: parameter servers, spread over the hosts
+  int per_host = 1;  ///< number of ranks (workers) on each host
+  int servers = 0;   ///< kPs, kTensorflow: number of parameter servers, spread over the hosts
   /// Names of the hosts that run only servers. If empty, servers run beside the workers on all
   /// hosts.
   std::vector<std::string> server_hosts = {};
@@ -43,7 +43,8 @@ struct Process {
   std::vector<std::string> command;
   Environment environment;  ///< variables to set, even if the user's environment has them
   Environment defaults;     ///< variables to set unless the user's environment has them
-  /// The process serves others and does not end by itself; it is ended when the others are done.
+  /// The process serves others and does not end by itself. It is ended when all processes that are
+  /// not services are done.
   bool is_service = false;
 };
 
@@ -53,7 +54,7 @@ struct Job {
   bool tags_lines = false;  ///< one process (mpirun) prints the lines of all ranks, with tags
 };
 
-/// Options that contradict each other are Errors of kUsage.
+/// Plans the processes. Returns an Error (kUsage) if options contradict each other.
 Result<Job> plan_job(const Cluster& cluster, const JobOptions& options);
 
 }  // namespace weft::testbed

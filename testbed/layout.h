@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a cluster is laid out on the machine: the names of its namespaces, its addresses, and the
-// commands for ip and tc that make it. Nothing here changes the machine.
+// Computes how a cluster is laid out on the machine: the names of its namespaces, its addresses,
+// and the commands for ip and tc that make it. No function here changes the machine.
 //
 // The switch is a namespace with a bridge. Every host is a namespace with one link (a veth pair) to
 // the bridge; both ends limit what they send. No route leads out of a cluster, so all clusters use

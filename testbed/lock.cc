@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock of flock() belongs to the open file. A file that contains the id of its owner would be
-// less safe: after the owner has ended, a later process can have the same id.
+// Locks files with flock(). Such a lock belongs to the open file, so the kernel releases it when
+// the process ends. A file that contains the process id of its owner would be less safe: after the
+// owner has ended, a later process can have the same id.
 #include "testbed/lock.h"
 
 #include <fcntl.h>
@@ -19,8 +20,8 @@ tl::unexpected<Error> cannot_lock(const std::string& path) {
   return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", reason, std::strerror(errno)), path);
 }
 
-/// O_CLOEXEC: programs that this process starts must not inherit the descriptor, or the lock would
-/// outlive this process.
+/// Opens the file with O_CLOEXEC: if programs that this process starts inherited the descriptor,
+/// they would hold the lock even after this process has ended.
 int open_for_lock(const std::string& path) {
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 }

@@ -28,8 +28,8 @@ std::vector<std::string> with_environment(const std::map<std::string, std::strin
   return all;
 }
 
-/// Waits until the other end of the pipe is closed, which also happens if Weft is killed. Then
-/// stops the daemon.
+/// The code of the stopper process. Waits until Weft closes the other end of the pipe, which also
+/// happens if Weft is killed. Then stops the daemon.
 [[noreturn]] void stop_after(int lifeline, const std::string& folder,
                              const std::map<std::string, std::string>& environment) {
   ::setsid();  // Ctrl-C on the terminal must not end this process before the daemon
@@ -53,8 +53,8 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
                                             {"NCCL_SOCKET_IFNAME", "lo"},
                                             {"GLOO_SOCKET_IFNAME", "lo"}};
   if (cluster.mps) {
-    // The GPU is divided equally among all ranks. Then "speed" reduces the shares of a host's
-    // ranks.
+    // Each rank gets the same share of the GPU. Then the "speed" of a host reduces the shares of
+    // its ranks.
     const int share = 100 * cluster.hosts[host].speed_permille / 1000 / world;
     set["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(std::max(1, share));
   }
@@ -64,8 +64,8 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
 Result<MpsDaemon> MpsDaemon::start() {
   if (find_program(kControl).empty()) {
     return fail(ErrorCode::kUnavailable,
-                fmt::format("'{}' is not installed, but ranks need it to share a GPU; put \"mps\": "
-                            "false into the description to let them take turns",
+                fmt::format("'{}' is not installed, but ranks need it to use a GPU at the same "
+                            "time; put \"mps\": false into the description to let them take turns",
                             kControl));
   }
   std::string folder = (std::filesystem::temp_directory_path() / "weft-mps-XXXXXX").string();

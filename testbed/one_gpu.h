@@ -16,13 +16,14 @@
 
 namespace weft::testbed {
 
-/// The variables that a rank on that host needs in addition to those of the style and of MPS.
+/// The environment variables that a rank on this host needs, without the variables of the style of
+/// the job and without MpsDaemon::environment().
 std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, std::size_t host,
                                                        int world);
 
-/// The MPS daemon; it runs while this object exists. A separate process stops the daemon, so that
-/// it also stops if Weft is killed. The daemon has its own folder for pipes, so that other jobs on
-/// the GPU do not connect to it.
+/// Runs the MPS daemon while this object exists. A separate process (the "stopper") stops the
+/// daemon, so that it also stops if Weft is killed. The daemon has its own folder for pipes, so
+/// that other jobs on the GPU do not connect to it.
 class MpsDaemon {
  public:
   /// An Error of kUnavailable if MPS is not installed or does not start.

@@ -18,8 +18,9 @@
 namespace weft::testbed {
 namespace {
 
-/// The keeper: inherits orphans, which SIG_IGN for SIGCHLD reaps, and waits for the end of the
-/// pipe. It ignores Ctrl-C and SIGTERM, since Weft decides when the ranks end.
+/// The code of the keeper. It waits for the end of the pipe. Orphans of the namespace become its
+/// children; because it ignores SIGCHLD, the kernel removes them when they end. It ignores Ctrl-C
+/// and SIGTERM, because Weft decides when the ranks end.
 [[noreturn]] void keep(int lifeline) {
   ::setsid();
   ::signal(SIGCHLD, SIG_IGN);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process (PID) namespace of the kernel. All processes in it, and all that they start, end when
-// the namespace ends. The namespace ends with this object, or with this process, even if it is
-// killed.
+// Makes a process (PID) namespace of the kernel. When the namespace ends, all processes in it end,
+// and so do all processes that they have started. The namespace ends when this object is destroyed,
+// and when this process ends, even if it is killed.
 #pragma once
 
 #include <sys/types.h>

@@ -18,9 +18,9 @@ extern char** environ;
 namespace weft::testbed {
 namespace {
 
-/// A temporary file without a name, for input or output of a program. With pipes, a full pipe could
-/// block both sides, and a daemon that the program leaves behind (such as that of MPS) would keep
-/// the pipe open, so that its end would never come.
+/// A temporary file without a name, for the input or output of a program. Pipes would have two
+/// problems: a full pipe could block both sides, and a daemon that the program leaves behind (such
+/// as the MPS daemon) would keep the pipe open, so that reading it would never end.
 int nameless_file(std::string_view input = {}) {
   const int file = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) return -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs other programs, such as ip and tc, like functions: input as a string, output as a string.
+// Runs other programs, such as ip and tc, like functions: the input is a string, and so is the
+// output.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ namespace weft::testbed {
 std::string find_program(std::string_view name);
 
 /// Runs the program with `input` on its standard input, waits for its end, and returns its output.
-/// An Error of kUnavailable if the program is not installed or fails; if it fails, the message
-/// contains the first line of its output.
+/// Returns an Error (kUnavailable) if the program is not installed or fails. If it fails, the
+/// message contains the first line of its output.
 Result<std::string> run_program(const std::vector<std::string>& words, std::string_view input = {});
 
 }  // namespace weft::testbed

@@ -22,13 +22,13 @@ struct Unit {
   int digits;  ///< the unit is 10^digits of the smallest unit
 };
 
-// In each list a unit comes before those that its name ends with ("kbit" before "bit"), because the
-// first match counts.
+// If the name of a unit is the end of another name ("bit" of "kbit"), the longer name comes first
+// in the list, because the first match counts.
 constexpr Unit kRateUnits[] = {{"kbit", 3}, {"mbit", 6}, {"gbit", 9}, {"bit", 0}};
 constexpr Unit kOffsetUnits[] = {{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}};
 constexpr Unit kDriftUnits[] = {{"ppm", 3}, {"ppb", 0}};
 
-/// Lower case, without blanks and "/s".
+/// The text in lower case, without blanks, and without "/s" at its end.
 std::string normalised(std::string_view text) {
   std::string out;
   for (const char letter : text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread watches all processes with poll(). It passes on their lines, learns through pidfds
-// when they end, and decides when to end the others (decide()). Everything that needs memory is
-// prepared before the first fork(), because after a fork() of a process with threads, it is not
-// safe for the child to allocate memory.
+// Runs the processes of a job. One thread watches all processes with poll(). It passes on their
+// lines, learns through pidfds when a process ends, and decides when to end the remaining processes
+// (decide()). Everything that needs memory is prepared before the first fork(), because the forked
+// child of a process with threads cannot safely allocate memory.
 #include "testbed/run.h"
 
 #include <fcntl.h>
@@ -60,8 +60,8 @@ struct Child {
   Stream streams[2];
 };
 
-/// What the child needs for exec(), prepared before fork(). `argv` and `envp` point into the
-/// strings above them, so a Start must not move after they are set.
+/// What the child needs for exec(); it is prepared before fork(). `argv` and `envp` point into the
+/// strings of `command` and `variables`, so a Start must not move after they are set.
 struct Start {
   std::vector<std::string> command;
   std::vector<std::string> variables;
@@ -85,7 +85,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 /// Turns the forked child into the process of the job.
 [[noreturn]] void become(const Start& start, int out, int err) {
   ::setpgid(0, 0);
-  // Jobs on one GPU have no process namespace. There at least the process itself ends with Weft.
+  // If Weft is killed, the kernel kills this process. Jobs on one GPU need this, because they have
+  // no process namespace.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
@@ -138,8 +139,8 @@ class Runner {
       WEFT_TRY(launch(job_.processes[i], starts[i]));
     }
     watch();
-    // Processes that a rank left running hold its pipes open. They must end before the pipes are
-    // read to their ends.
+    // A rank may have left processes running, which hold its pipes open. End them, so that the
+    // pipes can be read to their ends.
     space_.reset();
     for (Child& child : children_) {
       for (Stream& stream : child.streams) drain(child, stream);
@@ -167,9 +168,9 @@ class Runner {
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) return cannot("make a pipe");
     const pid_t id = space_ ? space_->fork() : ::fork();
     if (id == 0) become(start, out[1], err[1]);
-    // The child gets its own process group, so that Ctrl-C on the terminal reaches only Weft, and
-    // Weft can send signals to the child with all that it starts. Parent and child both call
-    // setpgid(), since either may run first.
+    // The child gets its own process group. So Ctrl-C on the terminal reaches only Weft, and Weft
+    // can send signals to the child and to all processes that the child starts. Both parent and
+    // child call setpgid(), because either of the two may run first.
     if (id > 0) ::setpgid(id, id);
     ::close(out[1]);
     ::close(err[1]);
@@ -214,8 +215,8 @@ class Runner {
     ::poll(watched.data(), watched.size(), wait_ms);
   }
 
-  /// Passes on a line. mpirun prints the lines of all its ranks; its tags say which rank wrote
-  /// each.
+  /// Passes on a line. mpirun prints the lines of all its ranks, and its tags say which rank wrote
+  /// a line.
   void hand_on(const Child& child, const Stream& stream, std::string_view line) const {
     if (job_.tags_lines) {
       if (const TaggedLine tagged = parse_tag(line); !tagged.label.empty()) {
@@ -226,8 +227,8 @@ class Runner {
     options_.line(child.process->label, stream.is_error, line);
   }
 
-  /// Reads what is there, at most one buffer. Returns false if there was nothing to read; closes
-  /// the stream at its end.
+  /// Reads the output that has already come, at most one buffer. Returns false if there was nothing
+  /// to read. At the end of the stream, closes it and returns false.
   bool read_some(Child& child, Stream& stream) {
     if (stream.descriptor < 0) return false;
     pollfd ready{stream.descriptor, POLLIN, 0};
@@ -262,8 +263,8 @@ class Runner {
     siginfo_t ended{};
     const auto id = static_cast<id_t>(child.id);
     if (::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
-    // Without a process namespace, kill the processes that it left behind. This is safe only before
-    // waitpid(): until then no other process group can get the same number.
+    // Without a process namespace, kill the processes that the child has left behind. This is safe
+    // only before waitpid(): until then no other process group can get the same number.
     if (!space_) ::kill(-child.id, SIGKILL);
     int status = 0;
     ::waitpid(child.id, &status, 0);
@@ -273,8 +274,8 @@ class Runner {
     outcome_ = {*child.status, child.process->label};
   }
 
-  /// Ends the remaining processes if it is time. After Ctrl-C, it is time at once. After a process
-  /// has failed, or after all work is done, it is time when the grace period is over.
+  /// Ends the remaining processes if it is time to do so. After Ctrl-C, they end at once. After a
+  /// process has failed, or after all work is done, they end when the grace period is over.
   void decide() {
     const auto now = std::chrono::steady_clock::now();
     const int interrupts = options_.interrupts ? options_.interrupts() : 0;

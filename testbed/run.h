@@ -14,19 +14,20 @@
 namespace weft::testbed {
 
 struct RunOptions {
-  /// How long the other processes may go on after one has failed, or services after the work is
-  /// done. Then they get SIGTERM, and SIGKILL five seconds later.
+  /// How long the other processes may go on after a process has failed. Also how long services may
+  /// go on after all other processes are done. Then they get SIGTERM, and five seconds later
+  /// SIGKILL.
   Nanos grace = 5 * kSecond;
   /// Called with each complete line as it comes; `is_error` if it was written to stderr.
   std::function<void(const std::string& label, bool is_error, std::string_view line)> line = {};
-  /// How often the user has pressed Ctrl-C. The first time all processes get SIGTERM, the second
-  /// time SIGKILL.
+  /// Returns how often the user has pressed Ctrl-C. After the first Ctrl-C all processes get
+  /// SIGTERM, after the second SIGKILL.
   std::function<int()> interrupts = {};
 };
 
 struct Outcome {
-  /// The exit status of the process that failed first, 128 + N if signal N ended it; 0: none
-  /// failed.
+  /// The exit status of the process that failed first, or 128 + N if signal N ended this process; 0
+  /// if no process failed.
   int status = 0;
   std::string failed;  ///< the label of that process
 };

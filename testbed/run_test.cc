@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on one GPU need no namespaces and no root, so these tests use them. tests/testbed tests
-// hosts in namespaces, with the command.
+// These tests use jobs on one GPU, because such jobs need neither namespaces nor root. The tests in
+// tests/testbed use hosts in namespaces.
 #include "testbed/run.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that is preloaded before libfaketime on hosts with a wrong clock. Weft lets libfaketime
- * change only the real-time clock, not the monotonic clock. But up to version 0.9.10, libfaketime
- * treats the deadline of a monotonic sleep as a real-time one, so every sleep of Python fails with
- * EINVAL. Therefore this library calls libc directly for all sleeps but absolute real-time ones. */
+ * Corrects sleeps on hosts with a wrong clock. This library is preloaded before libfaketime. Weft
+ * lets libfaketime change only the real-time clock, not the monotonic clock. But up to version
+ * 0.9.10, libfaketime treats the deadline of a monotonic sleep as a real-time deadline, so every
+ * sleep of Python fails with EINVAL. Therefore this library calls libc directly, except for sleeps
+ * until a time of the real-time clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>

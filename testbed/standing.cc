@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a cluster is on disk and in the kernel, not in a process. Its folder has the
-// description (cluster.json), the files of its hosts, and lock files:
-//   * lock, in the folder above: held while any cluster is made, removed or searched for.
+// Makes, finds and removes clusters. The state of a cluster is on disk and in the kernel, not in a
+// process. Its folder has the description (cluster.json), the files of its hosts, and lock files:
+//   * lock (in kStateFolder itself): a process holds this lock while it makes, removes or searches
+//     for clusters.
 //   * owner: exists while the cluster belongs to a process. This process holds the lock. If the
-//   file
-//     exists but no process holds the lock, the cluster is a leftover of a process that has ended.
-//   * run: held by the run that uses a cluster which stays up.
-// The owner file is also there while a cluster is made, so a crash in the middle leaves a leftover
-// that the next command removes.
+//     file exists but no process holds the lock, the cluster is a leftover: its process has ended.
+//   * run: while a run uses a cluster that stays up, it holds this lock.
+// The owner file also exists while a cluster is made. So a crash meanwhile leaves a leftover, which
+// the next command removes.
 #include "testbed/standing.h"
 
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ std::string description_path(const std::string& cluster) {
   return folder_of(cluster) + "/cluster.json";
 }
 std::string shared_memory_folder(const std::string& cluster) { return folder_of(cluster) + "/shm"; }
-/// The lock file of the process that the cluster belongs to; absent if the cluster stays up until
-/// it is taken down.
+/// The lock file of the process that the cluster belongs to. The file does not exist if the cluster
+/// stays up until it is taken down.
 std::string owner_path(const std::string& cluster) { return folder_of(cluster) + "/owner"; }
 
 std::optional<CpuController> controller_of_machine() {
@@ -100,8 +100,8 @@ std::vector<pid_t> processes_in(const std::vector<std::string>& namespaces) {
   return found;
 }
 
-/// Kills until no process is left, since a process may start another one in the meantime. Gives up
-/// after kPatience.
+/// Kills all processes in these namespaces. Repeats this until no process is left, because a
+/// process may start another one meanwhile. Gives up after kPatience.
 void end_processes(const std::vector<std::string>& namespaces) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
@@ -137,8 +137,8 @@ Status remove_everything(const std::string& cluster) {
   return outcome;
 }
 
-/// A cluster without description was never completed; one whose owner file can be locked has lost
-/// its owner.
+/// Whether a cluster is a leftover. If it has no description, it was never completed. If its owner
+/// file can be locked, the process that it belonged to has ended.
 bool is_leftover(const std::string& cluster) {
   std::error_code error;
   if (!fs::exists(description_path(cluster), error)) return true;
@@ -185,7 +185,7 @@ Result<Standing> read_standing(const std::string& name) {
 }
 
 /// mpirun calls this script as `rsh HOST COMMAND...` to start its daemons on the other hosts. The
-/// script calls the present weft command by its full path, as PATH may not have it.
+/// script calls the running weft command by its full path, because PATH may not contain it.
 std::string agent_script(const std::string& cluster) {
   std::error_code error;
   return fmt::format(
@@ -223,7 +223,8 @@ Status make_files(const Cluster& cluster) {
   return {};
 }
 
-/// The description comes first: without it the cluster counts as never completed.
+/// Makes the cluster. The description is written first: a cluster without a description counts as
+/// never completed.
 Status make_everything(const Cluster& cluster) {
   WEFT_TRY(write_file(description_path(cluster.name), print_cluster(cluster)));
   WEFT_TRY(make_files(cluster));
@@ -326,7 +327,7 @@ Status take_down(const std::string& name) {
   WEFT_TRY(remove_leftovers());
   if (!known) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("no cluster '{}' is up; weft testbed list shows those that are", name));
+                fmt::format("no cluster '{}' is up; weft testbed list shows which are up", name));
   }
   return {};
 }

@@ -16,8 +16,8 @@ namespace weft::testbed {
 
 inline constexpr const char* kStateFolder = "/run/weft-testbed";
 
-/// Checks that this process can make the cluster: it is root, and ip, tc, the cores and cgroups are
-/// there. An Error of kUnavailable says what is missing.
+/// Checks that this process can make the cluster: it must be root, and ip, tc, the cores and, if a
+/// host has a limit, cgroups must be available. An Error (kUnavailable) says what is missing.
 Status check_machine(const Cluster& cluster);
 
 enum class Lifetime {
@@ -44,8 +44,8 @@ Status take_down(const std::string& name);
 Result<std::vector<Standing>> standing_clusters();
 /// nullopt if the cluster is not up.
 Result<std::optional<Standing>> find_standing(const std::string& name);
-/// Reserves a cluster for one run, as two runs at once would change each other's links. nullopt if
-/// another run has it.
+/// Reserves a cluster for one run, because two runs at once would change each other's links.
+/// Returns nullopt if another run has reserved the cluster.
 Result<std::optional<Lock>> reserve(const std::string& name);
 
 std::string hosts_path(const std::string& cluster);  ///< the /etc/hosts of all hosts

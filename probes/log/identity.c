@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of the first of these variables whose value is a number; -1 if there is none. */
+/* Goes through the variables in order and returns the first value that is a number of at least 0;
+ * -1 if no variable has such a value. */
 static int32_t number_in(const char* const* names) {
   for (; *names != NULL; ++names) {
     const char* text = getenv(*names);

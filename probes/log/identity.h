@@ -11,9 +11,8 @@ struct weft_identity {
   char role[32]; /* "worker", "server", "scheduler", "ps", "chief"; empty if unknown */
 };
 
-/* Reads the environment of torchrun, Open MPI, MPICH, Slurm, Horovod, ps-lite (DMLC_...) and
- * TensorFlow (TF_CONFIG). */
-
+/* Reads the environment variables of torchrun, Open MPI, MPICH, Slurm, Horovod, ps-lite (DMLC_...)
+ * and TensorFlow (TF_CONFIG). */
 struct weft_identity weft_identify(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The file is a header and chunks of 16 KiB. A thread takes a whole chunk under the mutex and then
- * appends records to it without any lock, because no other thread writes to that chunk. When the
- * thread ends, its chunk goes to a list of free chunks, and another thread continues it.
+ * Writes the log file of a probe. The file consists of a header and chunks of 16 KiB. A thread
+ * takes a whole chunk under the mutex. Then it appends records to this chunk without any lock,
+ * because no other thread writes to the chunk. When the thread ends, its chunk goes to a list of
+ * free chunks, and another thread continues it.
  *
  * The whole file is mapped once, up to the size limit; disk space is reserved in steps of 16 chunks
  * as it is needed. `used` of a chunk counts the bytes of complete records, and it grows only after
@@ -64,7 +65,8 @@ struct chunk {
 };
 enum { kRoom = kChunkBytes - (int)sizeof(struct chunk) };
 
-/* A free chunk: its thread has ended. `last` is the time of its last record. */
+/* A chunk whose thread has ended, so that another thread may continue it. `last` is the time of its
+ * last record. */
 struct leftover {
   uint32_t number;
   int64_t last;
@@ -85,13 +87,13 @@ static struct {
   dev_t device;
   ino_t inode;
   uint32_t chunks, reserved, most; /* chunks in use, reserved on disk, allowed by the limit */
-  uint32_t generation;             /* counts forks; a chunk with an older number is the parent's */
+  uint32_t generation;             /* counts forks; chunks of older values are in the parent's log */
   struct leftover free[kFreeKept];
   uint32_t free_count;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The chunk of this thread. `busy` is true during an append, so that a signal handler that
- * interrupts the append does not corrupt it. */
+/* The chunk of this thread. `busy` is true during an append. If a signal handler interrupts the
+ * append and tries to append too, it sees `busy` and does nothing. */
 static __thread struct {
   struct chunk* chunk;
   uint32_t number;
@@ -273,8 +275,8 @@ static uint32_t put_varint(uint8_t* at, uint64_t value) {
   return size;
 }
 
-/* Appends a record to the thread's chunk, which must have room. `used` is stored last (with release
- * order), so that a reader sees the record only when it is complete. */
+/* Appends a record to the chunk of this thread, which must have room for the record. `used` is
+ * stored last (with release order), so that a reader sees the record only when it is complete. */
 static void put_record(enum weft_record_type type, int64_t now, const uint8_t* fields,
                        uint32_t size) {
   uint8_t head[11];
@@ -297,8 +299,8 @@ static bool has_room(uint32_t size) {
          atomic_load_explicit(&mine.chunk->used, memory_order_relaxed) + 13 + size <= kRoom;
 }
 
-/* Gives this thread a chunk with room for `size` bytes of fields: a free one if it has room, else a
- * new one. The first record that the thread writes to it is its own id. */
+/* Gives this thread a chunk with room for `size` bytes of fields: a free chunk if it has room, else
+ * a new chunk. Then writes the id of the thread as the first record of this thread in the chunk. */
 static bool take_chunk(int64_t now, uint32_t size) {
   enum { kThreadRecord = 32 };
   bool taken = false;
@@ -369,9 +371,9 @@ void weft_log_append(enum weft_record_type type, int64_t now, const struct weft_
 static void before_fork(void) { pthread_mutex_lock(&state.mutex); }
 static void after_fork_parent(void) { pthread_mutex_unlock(&state.mutex); }
 
-/* A forked child must not write to the parent's file, whose pages it shares. It creates its own
- * file with its first record. The mutex is initialised again, because the child's copy of it is
- * locked. */
+/* Runs in a forked child. The child shares the pages of the parent's file, but must not write to
+ * this file. It creates its own file with its first record. The mutex is initialised again, because
+ * before_fork() has locked it. */
 static void after_fork_child(void) {
   struct header* header = atomic_load(&state.header);
   if (header != NULL) munmap(header, state.mapped);

@@ -102,8 +102,8 @@ void weft_log_record(bool on);
  * append and appends a record itself, that record is lost. Keeps errno. */
 void weft_log_append(enum weft_record_type type, int64_t now, const struct weft_fields* fields);
 
-/* A function of the probe, which runs in a forked child after the log has given up the parent's
- * file. */
+/* The probe may set this function. It runs in a forked child, after the log writer of the child has
+ * closed the parent's file. */
 extern void (*weft_log_after_fork)(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the wrappers of MPI functions (mpi.c, completion.c) record calls. Communicators and the
- * records themselves are in communicators.c, non-blocking calls in requests.c. */
+ * The functions with which the wrappers of MPI functions (mpi.c, completion.c) record calls.
+ * communicators.c handles communicators and writes the records. requests.c keeps track of
+ * non-blocking calls. */
 #ifndef WEFT_PROBES_MPI_CALLS_H
 #define WEFT_PROBES_MPI_CALLS_H
 
@@ -30,7 +31,7 @@ struct mpi_call {
   bool in_background;
   uint32_t communicator;
   uint64_t sequence;
-  uint64_t elements; /* elements of the whole array; for gathers: of all ranks together */
+  uint64_t elements; /* number of elements of the whole array, as if one rank held all parts */
   uint32_t type;
   int element_bytes;
   int peer;
@@ -45,8 +46,8 @@ struct mpi_call weft_mpi_message(enum mpi_kind kind, MPI_Comm comm, int count, M
                                  int peer);
 /* Writes the record of a call that has ended. */
 void weft_mpi_end(const struct mpi_call* call, int64_t end);
-/* Replaces the size and the peer of a receive by the actual ones: the call names only the size of
- * the buffer, and possibly MPI_ANY_SOURCE. Does nothing for other calls. */
+/* Sets the actual size and the actual sender of a receive. (The call names only the size of the
+ * buffer, and possibly MPI_ANY_SOURCE.) Does nothing for other calls. */
 void weft_mpi_received(struct mpi_call* call, const MPI_Status* status);
 /* Writes the record of a call that waited for `requests` requests. */
 void weft_mpi_waited(int64_t start, int64_t end, int requests);
@@ -67,7 +68,8 @@ void weft_mpi_start(void);
 
 /* Remembers a non-blocking call until its request is complete. */
 void weft_mpi_pending(MPI_Request request, const struct mpi_call* call);
-/* Whether there is any pending call. Cheap: completion functions return early if there is none. */
+/* Whether any call is pending. This check is cheap: completion functions make it first, and record
+ * nothing if no call is pending. */
 bool weft_mpi_any_pending(void);
 /* Ends the call of a complete request. `request` is the handle before completion, which MPI has set
  * to MPI_REQUEST_NULL meanwhile. Does nothing if the request is unknown. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each communicator gets an id that all of its members compute without communicating: a hash of the
- * members' ranks in the job, and of the number of communicators with the same members that were
- * created before. The data of a communicator is attached to it as an MPI attribute. Its record is
- * written before its first call. */
+ * Handles communicators and writes the records of calls. Each communicator gets an id that all of
+ * its members compute without communicating. The id is a hash of two things: the members' ranks in
+ * the job, and how many communicators with the same members were created before. The data of a
+ * communicator is attached to it as an MPI attribute. Its record is written before the record of
+ * its first call. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@ struct communicator {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t count;
 static int keyval = MPI_KEYVAL_INVALID;
-/* For each set of members (by hash), how many communicators were created. */
+/* For each set of members (identified by its hash): how many communicators were created. */
 static struct {
   uint64_t members;
   uint64_t made;
@@ -43,14 +44,14 @@ void weft_mpi_start(void) {
   weft_mpi_new_communicator(MPI_COMM_WORLD);
 }
 
-/* One step of the FNV-1a hash per byte of `value`. */
+/* Adds the bytes of `value` to an FNV-1a hash, one step per byte. */
 static uint64_t mix(uint64_t hash, uint64_t value) {
   for (int i = 0; i < 8; ++i) hash = (hash ^ ((value >> (8 * i)) & 0xff)) * 0x100000001b3u;
   return hash;
 }
 
-/* The members as ranks of MPI_COMM_WORLD; MPI_UNDEFINED for processes that are not part of it, for
- * example because the job spawned them later. */
+/* The members of a communicator, as ranks of MPI_COMM_WORLD. A member that is not part of
+ * MPI_COMM_WORLD is MPI_UNDEFINED, for example a process that the job spawned later. */
 static int* members_of(MPI_Comm comm, int size) {
   MPI_Group ours, all;
   int* places = malloc(2 * (size_t)size * sizeof(int));
@@ -91,9 +92,9 @@ static struct communicator* make(MPI_Comm comm) {
   return c;
 }
 
-/* The data of a communicator. Creates the data if the communicator has none, because it was created
- * by a function that is not wrapped. Looks up the attribute again under the mutex, because another
- * thread may have created the data meanwhile. */
+/* Returns the data of a communicator. A communicator has no data yet if it is new, or if a function
+ * that is not wrapped created it; then this function creates the data. It looks up the attribute
+ * again under the mutex, because another thread may have created the data meanwhile. */
 static struct communicator* find(MPI_Comm comm) {
   struct communicator* c = NULL;
   int there = 0;
@@ -143,8 +144,8 @@ static void record_communicator(struct communicator* c, int64_t now) {
   weft_log_append(WEFT_RECORD_MPI_COMMUNICATOR, now, &fields);
 }
 
-/* The code of an element type in the log (docs/formats/log.md). 0 means that elements are bytes;
- * all types that the log does not know get this code. */
+/* The code of an element type in the log (docs/formats/log.md). All types without a code of their
+ * own get 0: then the log counts bytes instead of elements. */
 static uint32_t type_code(MPI_Datatype type) {
   if (type == MPI_FLOAT) return 4;
   if (type == MPI_DOUBLE) return 5;
@@ -155,8 +156,8 @@ static uint32_t type_code(MPI_Datatype type) {
   return 0;
 }
 
-/* `elements` is the number of elements of the whole array. If the type has code 0, elements are
- * bytes, so their number is multiplied by the size of the type. */
+/* Begins a call whose whole array has `elements` elements. If the type has code 0, the call counts
+ * bytes: the number of elements times the size of the type. */
 static struct mpi_call begin(enum mpi_kind kind, struct communicator* c, int64_t elements,
                              MPI_Datatype type, int peer) {
   struct mpi_call call = {.kind = kind, .peer = peer, .element_bytes = 1};
@@ -185,7 +186,7 @@ struct mpi_call weft_mpi_collective(enum mpi_kind kind, MPI_Comm comm, int64_t e
 
 struct mpi_call weft_mpi_message(enum mpi_kind kind, MPI_Comm comm, int count_of, MPI_Datatype type,
                                  int peer) {
-  /* MPI_PROC_NULL means that no message is sent; without communicator the call is not recorded. */
+  /* MPI_PROC_NULL means that no message is sent. NULL tells begin() not to record the call. */
   return begin(kind, peer == MPI_PROC_NULL ? NULL : find(comm), count_of, type, peer);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wraps the functions that complete requests. MPI overwrites the handle of a complete request with
- * MPI_REQUEST_NULL, so the wrappers copy the handles before the call. If no recorded call is
- * pending, they only call the MPI function. */
+ * Wraps the functions that complete requests, and those that create communicators. MPI overwrites
+ * the handle of a complete request with MPI_REQUEST_NULL, so the wrappers copy the handles before
+ * the call. If no recorded call is pending, the wrappers only call the MPI function. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Copies of the handles, and space for statuses if the caller passes MPI_STATUSES_IGNORE. Up to
- * kSmall requests need no allocation. `kept` is NULL if no request belongs to a recorded call, or
- * if memory runs out; then the call is not recorded. */
+/* What a wrapper keeps during a call: copies of the handles, and space for statuses if the caller
+ * passes MPI_STATUSES_IGNORE. Up to kSmall requests need no allocation. `kept` is NULL if no
+ * recorded call is pending, or if memory runs out; then the call is not recorded. */
 enum { kSmall = 64 };
 struct watch {
   MPI_Request* kept;

@@ -141,8 +141,8 @@ EXPORT int MPI_Iallgatherv(const void* from, int count, MPI_Datatype type, void*
              PMPI_Iallgatherv(from, count, type, to, counts, places, got_type, comm, request));
 }
 
-/* Gathers and scatters: only the root knows the sizes of all ranks. Every other rank assumes that
- * all ranks have the same size as itself. */
+/* In gathers and scatters, only the root knows how many elements each rank sends or receives. The
+ * wrappers on every other rank assume that all ranks have as many elements as this rank. */
 EXPORT int MPI_Gather(const void* from, int count, MPI_Datatype type, void* to, int got,
                       MPI_Datatype got_type, int root, MPI_Comm comm) {
   const bool receives = is(root, comm);
@@ -258,8 +258,9 @@ EXPORT int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int t
   return sending(&call, PMPI_Irecv(buffer, count, type, from, tag, comm, request), request);
 }
 
-/* A Sendrecv is a send and a receive at the same time. Events of one lane must not overlap, so the
- * receive is recorded as a background call, which the reader puts on another lane. */
+/* Records the end of a Sendrecv, which is a send and a receive at the same time. Events of one lane
+ * (a row of the timeline) must not overlap. So the receive is recorded as a background call, which
+ * the reader puts on another lane. */
 static void end_exchange(struct mpi_call* send, struct mpi_call* receive,
                          const MPI_Status* status) {
   const int64_t end = weft_now();

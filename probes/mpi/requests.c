@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A hash table from requests to the non-blocking calls that they belong to. Entries that are no
- * longer needed are kept and used again. So memory is allocated only while the number of pending
- * calls grows. */
+ * Keeps track of non-blocking calls: a hash table finds the call of a request. Entries that are no
+ * longer needed are used again. So memory is allocated only if more calls are pending than ever
+ * before. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +55,8 @@ void weft_mpi_pending(MPI_Request request, const struct mpi_call* call) {
   pthread_mutex_unlock(&mutex);
 }
 
-/* Removes the call of a request; false if there is none. */
+/* Removes the call of a request from the table and stores it in `call`. Returns false if the table
+ * has no such call. */
 static bool take(MPI_Request request, struct mpi_call* call) {
   if (request == MPI_REQUEST_NULL || !weft_mpi_any_pending()) return false;
   bool found = false;

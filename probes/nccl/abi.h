@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface between NCCL and a profiler plug-in: for each version of the interface, the layouts
- * of the data that NCCL passes and this plug-in uses. NCCL looks for the table of the newest
- * version that it knows, then for older ones: NCCL 2.26 takes v3, 2.27 v4, 2.28 v5, and 2.29 and
- * later v6. */
+ * The interface between NCCL and a profiler plug-in, in its versions v3 to v6. This file declares
+ * only the data that this plug-in uses. A plug-in exports one table of functions per version. NCCL
+ * looks for the table of the newest version that it knows, then for older tables. NCCL 2.26 takes
+ * v3, NCCL 2.27 takes v4, NCCL 2.28 takes v5, and NCCL 2.29 and later take v6. */
 #ifndef WEFT_PROBES_NCCL_ABI_H
 #define WEFT_PROBES_NCCL_ABI_H
 
@@ -31,8 +31,9 @@ enum nccl_kind {
   kKinds = 15,
 };
 
-/* States of events that this plug-in records. Proxy operations have the states up to 7 (before NCCL
- * 2.27), proxy steps those from 8 to 12, and kPeerWait; kernel channels have kKernelChStop. */
+/* The states of events that this plug-in records. Proxy operations have the states 0 to 7 (before
+ * NCCL 2.27). Proxy steps have the states 8 to 12, and kPeerWait. Kernel channels have
+ * kKernelChStop. */
 enum nccl_state {
   kLastProxyOpState = 7,
   kFirstStepState = 8,
@@ -90,7 +91,7 @@ struct nccl_p2p_v3 {
   int peer;
 };
 
-/* v4. Later versions append a member for the group, which is not used here. */
+/* The descriptors of v4. Later versions append a member for the group, which is not used here. */
 struct nccl_coll {
   uint64_t sequence;
   const char* function;
@@ -141,7 +142,8 @@ struct nccl_event_v4 {
   };
 };
 
-/* v6 adds collectives by copy engines. Their descriptor begins like that of a collective. */
+/* v5 and v6 use this layout. v6 adds collectives that copy engines execute. The descriptor of such
+ * a collective begins like the descriptor of any other collective. */
 struct nccl_event_v5 {
   uint64_t kind;
   void* parent;
@@ -178,8 +180,8 @@ struct nccl_event_v5 {
   };
 };
 
-/* The argument of a state change: the bytes that a step moves (in v3 the bytes that an operation
- * has moved so far), or the GPU's time. */
+/* The argument of a state change is a number of bytes or a time of the GPU. The bytes are those
+ * that a step moves; in v3 they are those that an operation has moved so far. */
 union nccl_state_argument {
   size_t bytes;
   uint64_t gpu_time;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It keeps no data about events. Every call
- * that NCCL makes becomes one record, and the reader of the log connects the records of an event.
- * The handle of an event is only a number. So nothing is allocated per event, and a handle stays
- * valid after the event has stopped, when NCCL may still name it as the parent of another event. */
+ * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It records the events that NCCL reports. It
+ * keeps no data about events: every call that NCCL makes becomes one record, and the reader of the
+ * log connects the records of an event. The handle of an event is only a number. So nothing is
+ * allocated per event. And a handle stays valid after the event has stopped, which matters because
+ * NCCL may still name the event as the parent of another event. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,9 @@ static const struct {
     {"group", 1 << kGroup},
 };
 
-/* The kinds that WEFT_NCCL_EVENTS lists. Kernel channels are not in the default: to report them,
- * NCCL runs its proxy thread for every collective, which makes small collectives slower. */
+/* The kinds that WEFT_NCCL_EVENTS lists. By default, kernel channels are not recorded: to report
+ * kernel channels, NCCL runs its proxy thread for every collective, which makes small collectives
+ * slower. */
 static int read_wanted(void) {
   const char* list = getenv("WEFT_NCCL_EVENTS");
   if (list == NULL || *list == '\0') list = "coll,p2p,launch,proxy";
@@ -75,7 +77,7 @@ static int read_wanted(void) {
   return kinds;
 }
 
-/* An atomic store, because NCCL's threads read the mask at the same time. */
+/* Sets a mask of NCCL. The store is atomic, because NCCL's threads read the mask meanwhile. */
 static void switch_on(int* mask, bool on) {
   __atomic_store_n(mask, on ? wanted : 0, __ATOMIC_RELAXED);
 }
@@ -144,11 +146,11 @@ static void record_communicator(struct communicator* c, int64_t now) {
 
 static uint64_t number_of(const void* handle) { return (uint64_t)(uintptr_t)handle; }
 
-/* NCCL writes the kind of an event as a mask with one bit. -1 if no bit is set. */
+/* The kind of an event, which NCCL writes as a mask with one bit; -1 if no bit is set. */
 static int kind_of(uint64_t mask) { return mask == 0 ? -1 : __builtin_ctzll(mask); }
 
-/* An event in a form that all versions of the interface share. The pointers point into NCCL's
- * descriptor. Read only the member that belongs to the kind of the event. */
+/* An event, in a form that is the same for all versions of the interface. The pointers point into
+ * NCCL's descriptor. Read only the members that belong to the kind of the event. */
 struct event {
   uint64_t mask; /* 1 << kind */
   const void* parent;
@@ -228,8 +230,8 @@ static void put_details(struct weft_fields* fields, const struct event* e) {
   }
 }
 
-/* NCCL's proxy thread may work for another process of the node. Then the parent handle is a number
- * of that process, which means nothing in this log. */
+/* The parent of an event, or NULL if the parent is not in this log. NCCL's proxy thread may work
+ * for another process of the node. Then the parent is an event in the log of that process. */
 static const void* parent_in_this_process(const struct event* e) {
   const bool foreign = kind_of(e->mask) == kProxyOp && e->proxy_op->process != getpid();
   return foreign ? NULL : e->parent;
@@ -260,8 +262,9 @@ static int start(struct communicator* c, void** handle, const struct event* e) {
   return 0;
 }
 
-/* In v3, NCCL passes no data about the communicator to init(). The events of collectives and
- * messages contain its id and the own rank in it. Its size stays unknown. */
+/* In v3, NCCL passes no data about the communicator to init(). But each event of a collective or
+ * message contains the id of the communicator and the rank of this process in it. The size of the
+ * communicator stays unknown. */
 static void learn_communicator(struct communicator* c, const struct nccl_event_v3* e) {
   const bool coll = kind_of(e->kind) == kColl;
   if (!coll && kind_of(e->kind) != kP2p) return;
@@ -270,8 +273,8 @@ static void learn_communicator(struct communicator* c, const struct nccl_event_v
   c->rank = e->rank;
 }
 
-/* The descriptors of v3 have another layout than those of later versions, so this function copies
- * their members. */
+/* The descriptors of v3 and of later versions have different layouts, so this function copies the
+ * members. */
 static int start_v3(void* context, void** handle, struct nccl_event_v3* e) {
   struct nccl_coll coll;
   struct nccl_p2p p2p;

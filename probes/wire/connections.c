@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of connections and of descriptors are static arrays, so the probe needs no memory
- * allocation and no locks. A descriptor is examined with system calls once, at its first use; its
- * slot then holds the answer until the descriptor is closed. Numbers of connections are never
- * reused. */
+ * Finds TCP connections among file descriptors, and records transfers. The tables of connections
+ * and of descriptors are static arrays, so the probe needs no memory allocation and no locks. A
+ * descriptor is examined with system calls once, at its first use. The result is kept in the slot
+ * of the descriptor until the descriptor is closed. Numbers of connections are never reused. */
 #define _GNU_SOURCE
 #include "probes/wire/connections.h"
 
@@ -27,8 +27,8 @@ static pid_t self;
  * partial. */
 static bool forked;
 
-/* Reads an address. An IPv4 address that an IPv6 socket shows as mapped is written as IPv4, because
- * the peer may see it as IPv4, and both ends must write the same address. */
+/* Reads an address. An IPv6 socket may show an IPv4 address as a mapped IPv6 address. Such an
+ * address is written as IPv4: the peer may see it as IPv4, and both ends must write the same. */
 static bool read_address(const struct sockaddr_storage* from, uint8_t* family, uint8_t* address,
                          uint16_t* port) {
   if (from->ss_family == AF_INET) {
@@ -57,7 +57,7 @@ static bool connected(int fd, struct ends* ends) {
          getsockname(fd, (struct sockaddr*)&ends->local, &local_size) == 0;
 }
 
-/* NULL if the table is full or the addresses are not usable. */
+/* Adds a connection to the table. Returns NULL if the table is full or an address is not usable. */
 static struct connection* new_connection(const struct ends* ends) {
   if (atomic_load(&connection_count) >= kConnections) return NULL;
   const uint32_t number = atomic_fetch_add(&connection_count, 1);
@@ -91,8 +91,8 @@ struct connection* weft_classify(int fd) {
     if (!now) slot = kUnknown;
     if (c != NULL) slot = (uint32_t)(c - weft_connections) + kFirst;
   }
-  /* Two threads may examine a descriptor at the same time. The connection that is stored first
-   * counts for both. */
+  /* Two threads may examine a descriptor at the same time. Then both use the connection that was
+   * stored first. */
   uint32_t known = kUnknown;
   if (!atomic_compare_exchange_strong(&weft_slots[fd], &known, slot) && known >= kFirst) {
     c = &weft_connections[known - kFirst];

@@ -11,7 +11,7 @@
 #include "probes/wire/connections.h"
 #include "probes/wire/next.h"
 
-/* The descriptor is new: forget what its number referred to before. */
+/* Takes a new descriptor, and forgets what its number referred to before. */
 static int fresh(int fd) {
   if (fd >= 0) weft_forget(fd);
   return fd;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Helps functions that replace functions of libc to call the replaced ones. */
+ * The probe replaces functions of libc. This file finds the replaced functions, so that the probe
+ * can call them. */
 #ifndef WEFT_PROBES_NEXT_H
 #define WEFT_PROBES_NEXT_H
 
@@ -10,8 +11,8 @@
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
 
-/* Finds the next definition of a function at its first use. This cannot be done in our constructor:
- * constructors of other libraries may call our functions before it has run. */
+/* Finds the replaced function at its first use. Our constructor would be too late for this:
+ * constructors of other libraries may call our functions before our constructor runs. */
 static inline void* weft_find_next(void* _Atomic* function, const char* name) {
   void* found = atomic_load_explicit(function, memory_order_relaxed);
   if (found == NULL) {

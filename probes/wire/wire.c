@@ -23,8 +23,8 @@ static int64_t begin(void) { return weft_log_recording() ? weft_now() : 0; }
  * the queue, and the other flags read data that is not part of the stream. */
 static const int kOutsideStream = MSG_PEEK | MSG_OOB | MSG_ERRQUEUE;
 
-/* The body of the wrapper of a function. `call` calls the real function; its result is the number
- * of transferred bytes. */
+/* The body of a wrapper. `call` calls the wrapped function, which returns the number of transferred
+ * bytes. */
 #define MOVE(fd, outgoing, call)                                       \
   do {                                                                 \
     struct connection* c = weft_connection(fd);                        \
@@ -83,7 +83,7 @@ WEFT_EXPORT ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) {
   MOVE(out, true, next(out, in, offset, count));
 }
 
-/* Bytes of the messages that a call transferred. */
+/* The total bytes of the messages that a call transferred. */
 static uint64_t sum(const struct mmsghdr* messages, int count) {
   uint64_t bytes = 0;
   for (int i = 0; i < count; ++i) bytes += messages[i].msg_len;

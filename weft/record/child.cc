@@ -16,8 +16,8 @@ namespace {
 /// Signals that are passed on to the child.
 constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/// Blocks the signals that run_child() waits for, and restores the mask at the end. sigwaitinfo()
-/// takes signals one by one, without handlers; this only works while they are blocked.
+/// Blocks the signals that run_child() waits for. The destructor restores the former signal mask.
+/// run_child() takes the signals one by one with sigwaitinfo(), which needs them to be blocked.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -44,8 +44,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-/// Starts the child; returns 0 or the errno. Resets ignored and blocked signals, because a child
-/// inherits them.
+/// Starts the child; returns 0 or the errno. The child would inherit which signals this process
+/// ignores or blocks, so both are reset to the defaults.
 int spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
           pid_t& child) {
   posix_spawnattr_t attributes;
@@ -78,8 +78,8 @@ Result<int> run_child(const std::vector<std::string>& command,
     return fail(ErrorCode::kNotFound,
                 fmt::format("cannot run '{}': {}", command.front(), std::strerror(error)));
   }
-  // All signals arrive here, also SIGCHLD at the end of the child. So no handler can interfere with
-  // the wait.
+  // sigwaitinfo() takes all these signals, including SIGCHLD at the end of the child. So no signal
+  // handler runs while this process waits.
   for (;;) {
     siginfo_t signal{};
     if (sigwaitinfo(&signals.set(), &signal) < 0) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of a recorded process. It is the only way to configure hooks (python/weft) and
-// probes (probes/), which read these variables and no others:
+// Makes the environment of a recorded process. Only environment variables configure hooks
+// (python/weft) and probes (probes/). Weft sets these variables for them:
 //
 //   WEFT_RECORD          the folder to write to; absolute
 //   WEFT_RECORD_STEPS    "10..14": the first and the last step to record; steps count from 0
 //   WEFT_RECORD_OPTIONS  a list of shapes, memory, stacks, separated by commas
 //   WEFT_RECORD_WAIT     "1": probes record nothing until a hook starts them. Otherwise they
-//                        record from the start until a hook closes the window
+//                        record from the start of the process until a hook stops them
 #pragma once
 
 #include <cstdint>
@@ -40,12 +40,12 @@ struct Request {
   bool memory = false;
   bool stacks = false;
   bool wire = true;  ///< also record socket calls
-  bool mpi = false;  ///< also record MPI calls, from the start, since MPI programs have no hook
+  bool mpi = false;  ///< also record MPI calls, from the start, because no hook can start probes
 };
 
-/// Returns `inherited` (entries "NAME=value") with the variables that the request adds. Settings of
-/// the user stay. In lists (PYTHONPATH, LD_PRELOAD) our entries are put before those of the user.
-/// If the user has set a Horovod timeline or an NCCL plug-in, that one stays.
+/// Returns `inherited` (entries "NAME=value") with the variables that the request adds. Lists of
+/// the user (PYTHONPATH, LD_PRELOAD) stay; our entries are put in front. If the user has set a
+/// Horovod timeline or an NCCL plug-in, this setting stays.
 std::vector<std::string> recording_environment(const Request& request, const Parts& parts,
                                                std::vector<std::string> inherited);
 

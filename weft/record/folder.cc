@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Besides traces and facts, processes leave hidden files in the folder:
+// Reads the folder of a recording. Besides traces and facts, processes leave hidden files in it:
 //   * .<stem>.claim: made when a process has taken its first step. The process holds a lock (flock)
 //     on it as long as it lives, so an unlocked claim belongs to a process that has ended. Before a
 //     process stops the profiler of its framework, it writes the framework's name into its claim;
@@ -60,8 +60,8 @@ std::vector<std::int64_t> numbers_of(const JsonValue& object, std::string_view n
   return out;
 }
 
-/// Members that the file lacks keep their defaults: another version of the hooks may have written
-/// fewer members.
+/// Reads the facts of a process. Members that the file does not contain keep their defaults,
+/// because another version of the hooks may have written fewer members.
 JobFacts facts_of(const JsonValue& object) {
   JobFacts facts;
   facts.framework = text_of(object, "framework");
@@ -110,7 +110,8 @@ bool is_temporary(std::string_view name) {
 bool is_held(const fs::path& claim) {
   const int file = ::open(claim.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return false;
-  // To find out whether a lock exists, try to take it. If that succeeds, close() releases it.
+  // To find out whether a process holds the lock, try to take it. If this succeeds, no process
+  // holds it, and close() releases it again.
   const bool held = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(file);
   return held;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists what recorded processes have written into a folder. Reads file names and the facts that
-// each rank wrote about itself (r<rank>.job.json), but no traces.
+// Lists what recorded processes have written into a folder. This code reads file names and the
+// facts that each rank wrote about itself (r<rank>.job.json), but no traces.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +46,11 @@ struct RecordedFolder {
   std::vector<JobFacts> jobs;        ///< by rank
   std::vector<ProcessNote> notes;
   std::int64_t running = 0;  ///< number of processes that are recording into the folder now
-  std::int64_t claims = 0;   ///< number of processes that took a step; tidy_up() removes this
+  std::int64_t claims = 0;   ///< number of processes that took a step; 0 again after tidy_up()
   /// Processes that died while the profiler of their framework was stopping: "r1, tensorflow".
   std::vector<std::string> lost_in_profiler;
 
-  /// The ranks that have a trace of their own; sorted.
+  /// The ranks that have written a trace, sorted.
   std::vector<std::int64_t> ranks() const;
   /// Whether there is any trace of a framework's profiler (and not only logs of probes).
   bool has_profile() const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining works in two passes, so that a conflict leaves the target folder unchanged: plan() lists
-// the files of all sources and finds conflicts; then join() links or copies the files. The target
-// folder counts as a source too. So if it has a file already, plan() has checked that the file is
-// the same.
+// Joins folders in two passes, so that a conflict leaves the target folder unchanged. First, plan()
+// lists the files of all sources and finds conflicts. Then join() links or copies the files. The
+// target folder counts as a source too. So if it already has a file, plan() has checked that the
+// file is the same as in the other sources.
 #include "weft/record/gather.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether PATH contains such a program.
+/// Whether a folder of PATH contains a program with this name.
 bool is_command(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
@@ -32,8 +32,8 @@ bool is_command(const std::string& name) {
   return false;
 }
 
-/// Whether two files have the same content. If both paths lead to one and the same file (through a
-/// shared file system or an earlier link), nothing is compared.
+/// Whether two files have the same content. If the two paths lead to the same file (through a
+/// shared file system or an earlier link), the content need not be read.
 bool same_content(const fs::path& a, const fs::path& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
@@ -56,7 +56,8 @@ struct Place {
   std::string source;
 };
 
-/// The source of each file, by file name.
+/// Chooses for each file name the file to use. Returns an Error if two sources have different files
+/// of the same name.
 Result<std::map<std::string, Place>> plan(const std::vector<Gathered>& sources) {
   std::map<std::string, Place> places;
   for (const Gathered& source : sources) {
@@ -78,8 +79,8 @@ Result<std::map<std::string, Place>> plan(const std::vector<Gathered>& sources) 
     if (error) return fail(ErrorCode::kIo, "cannot list: " + error.message(), source.source);
     if (!any) {
       return fail(ErrorCode::kBadInput,
-                  "this folder contains no recording of weft record; name the folder that was "
-                  "passed as -o",
+                  "this folder contains no recording; name the folder that weft record was given "
+                  "with -o",
                   source.source);
     }
   }

@@ -23,9 +23,8 @@ struct Gathered {
 };
 
 /// Puts the recordings of all sources into `folder`, as hard links if the file system allows it,
-/// else as copies. Files that `folder` contains already count as another source. It is an Error if
-/// two different files have the same name, or if a source has no recording; nothing is written
-/// then.
+/// else as copies. Files that `folder` already contains count as another source. Returns an Error,
+/// and writes nothing, if two different files have the same name or if a source has no recording.
 Status join(const std::vector<Gathered>& sources, const std::string& folder);
 
 }  // namespace weft::record

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of the files. They are relative to the folder that contains the command's folder bin/:
+// Finds the files that run inside the job. The command is in a folder bin/. Paths are relative to
+// the folder that contains bin/:
 //   build:        lib/libweft-*.so,      lib/weft/python/weft, libexec/weft
 //   installation: lib/weft/libweft-*.so, lib/weft/python/weft, libexec/weft
 //   wheel:        lib/libweft-*.so, libexec/weft; relative to weft/_native in the package weft
@@ -12,9 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The Python package, seen from the folder that holds bin/ and lib/. In a build and an
-/// installation it lies below that folder. In a wheel that folder is weft/_native, inside the
-/// package.
+/// The folder of the Python package `weft`. `prefix` is the folder that contains bin/ and lib/. In
+/// a build and an installation, the package is below `prefix`. In a wheel, `prefix` is
+/// weft/_native, a folder inside the package.
 fs::path package_of(const fs::path& prefix) {
   std::error_code ignored;
   const fs::path below = prefix / "lib/weft/python/weft";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the files that run inside the job: hooks, probes and scripts. They are found relative to
-// the command itself, in a build, an installation or a Python wheel.
+// Finds the files that run inside the job: hooks, probes and scripts. Their paths are relative to
+// the path of the command, in a build, an installation and a Python wheel.
 #pragma once
 
 #include <string>
 
 namespace weft::record {
 
-/// Paths of these files; empty if a file does not exist.
+/// The paths of these files. A path is empty if its file does not exist.
 struct Parts {
   std::string bootstrap;        ///< the folder to put first on PYTHONPATH
   std::string wire;             ///< libweft-wire.so

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signs are checked in this order, the most specific first: a process died in its profiler, a
-// process reported a problem, the job took too few steps, processes still run, processes took steps
-// but wrote nothing, no process took a step. Each sign may be the cause of those after it, so only
-// the first one is reported.
+// Explains why nothing was recorded. The reasons are checked in this order, the most specific
+// reason first:
+//   1. a process died in its profiler
+//   2. a process reported a problem
+//   3. the job took too few steps
+//   4. processes still run
+//   5. processes took steps but wrote nothing
+//   6. no process took a step
+// A reason may be the cause of later reasons in this list, so only the first one is reported.
 #include "weft/record/reasons.h"
 
 #include <fmt/format.h>
@@ -15,7 +20,8 @@
 namespace weft::record {
 namespace {
 
-/// A set, because ranks often report the same problem.
+/// All problems that processes reported, each only once, because ranks often report the same
+/// problem.
 std::set<std::string> problems_in(const RecordedFolder& folder) {
   std::set<std::string> problems;
   for (const JobFacts& job : folder.jobs) problems.insert(job.problems.begin(), job.problems.end());
@@ -25,14 +31,15 @@ std::set<std::string> problems_in(const RecordedFolder& folder) {
   return problems;
 }
 
-/// The option that fits the job: as many steps as requested, ending with the job's last step.
+/// The --steps option that fits the job: as many steps as requested, and the last of them is the
+/// last step of the job.
 std::string steps_wanted(const JobFacts& job) {
   const std::int64_t last = job.steps_seen - 1;
   const std::int64_t count = job.last_asked - job.first_asked + 1;
   return fmt::format("--steps {}..{}", std::max<std::int64_t>(1, last - count + 1), last);
 }
 
-/// The rank that took most steps tells how many steps the job has.
+/// The message if the job took too few steps. The rank that took most steps tells how many.
 std::string too_few_steps(const RecordedFolder& folder) {
   const JobFacts& job = *std::max_element(
       folder.jobs.begin(), folder.jobs.end(),
@@ -58,8 +65,8 @@ std::string_view end_of_step(std::string_view framework) {
 
 std::string no_step_in(const std::string& framework) {
   return fmt::format(
-      "{} was imported, but no training step was seen: a step ends with {}; else mark steps by "
-      "hand, as docs/guide/recording.md shows",
+      "{} was imported, but no training step was seen: a step ends with {}; if your script has no "
+      "such call, mark steps by hand, as docs/guide/recording.md shows",
       framework, end_of_step(framework));
 }
 
@@ -111,8 +118,9 @@ std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi) {
   if (folder.running > 0) {
     return {"processes that take training steps are still running; they write when they end"};
   }
-  // Probes write during the recording, profilers at its end. So logs without a profile mean that
-  // the profile was lost. With --mpi, probes write even if there are no steps.
+  // Probes write during the recording, and profilers write at its end. So if there are logs but no
+  // profile, the profile was lost. With --mpi, this is not certain, because then probes write even
+  // if there are no steps.
   if (folder.claims > 0 || (!folder.traces.empty() && !mpi)) {
     return {
         "processes took training steps, but none wrote a profile: the disk may be full, or the "
