@@ -122,8 +122,8 @@ bool has_ended(pid_t child) {
 }
 
 /// Kills the rest of the child's process group, then waits for the child. The order matters: before
-/// the wait the process id cannot be used again, so the group cannot be that of an unrelated
-/// process.
+/// the wait, no other process can get the child's id. So the signal cannot reach an unrelated
+/// process group.
 int reap(pid_t child) {
   ::kill(-child, SIGKILL);
   int status = 0;

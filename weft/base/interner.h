@@ -24,7 +24,7 @@ class Interner {
   /// Returns the id of `text`. If `text` is new, adds it with the next free id. Id 0 always belongs
   /// to the empty string.
   NameId intern(std::string_view text);
-  /// The id of `text`, or `missing` if it was never interned.
+  /// Returns the id of `text`, or `missing` if the text was never interned.
   NameId find(std::string_view text, NameId missing) const;
   /// Returns the text with this id. The view is valid until the interner is destroyed or moved
   /// from.

@@ -195,7 +195,7 @@ std::vector<LinkTable> Calibration::tables() const {
   std::vector<LinkTable> tables;
   for (const Curve& curve : curves_) {
     const bool is_pair = curve.from >= 0 && curve.to >= 0;
-    // All pairs share one table. Its place in the list is that of the first measured pair.
+    // All pairs share one table. Its place in the list is the place of the first measured pair.
     auto table = std::find_if(tables.begin(), tables.end(), [&](const LinkTable& t) {
       return is_pair && t.collective == curve.collective && !t.pairs.empty();
     });

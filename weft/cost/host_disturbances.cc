@@ -39,8 +39,9 @@ graph::EdgeId host_work(const graph::Graph& graph, graph::OpId op) {
 }  // namespace
 
 void remove_host_disturbances(graph::Graph& graph) {
-  // A thread id means nothing in another process. So the busiest threads of all ranks count as the
-  // same thread of the program, and so do the second busiest ones, and so on.
+  // A thread id means nothing in another process. So threads of different ranks are compared by how
+  // busy they are. The busiest threads of all ranks count as the same thread of the program. The
+  // second busiest threads of all ranks count as another thread, and so on.
   std::map<std::int32_t, std::vector<std::pair<std::size_t, graph::LaneId>>> threads;
   std::vector<std::size_t> ops_of_lane(graph.lanes.size());
   for (graph::OpId op = 0; op < graph.size(); ++op) ++ops_of_lane[graph.ops.lane[op]];
@@ -54,7 +55,7 @@ void remove_host_disturbances(graph::Graph& graph) {
     std::sort(list.rbegin(), list.rend());
     for (std::size_t i = 0; i < list.size(); ++i) place_by_load[list[i].second] = i;
   }
-  // The name of a launch in its key is that of the kernel, not that of the runtime call. The ranks
+  // In the key of a launch, the name is the name of the kernel, not of the runtime call. The ranks
   // of a pipeline make the same calls for different kernels, and these calls must not become twins.
   std::vector<NameId> work_name(graph.ops.name);
   for (graph::OpId op = 0; op < graph.size(); ++op) {

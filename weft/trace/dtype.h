@@ -10,11 +10,12 @@
 
 namespace weft::trace {
 
-/// Bytes of one element: "float", "Float", "c10::BFloat16", "long int" ...; 0 if not known.
+/// Returns the bytes of one element of a type: "float", "Float", "c10::BFloat16", "long int" ...; 0
+/// if the type is not known.
 Bytes dtype_size(std::string_view name);
 
-/// Number of elements of a shape such as "[4, 2048]"; 1 for a scalar ("[]"); -1 if the text is not
-/// a shape.
+/// Returns the number of elements of a shape such as "[4, 2048]"; 1 for a scalar ("[]"); -1 if the
+/// text is not a shape.
 std::int64_t shape_elements(std::string_view shape);
 
 /// Returns the sum of the sizes of all tensors among a call's inputs. Reads the JSON texts of
@@ -23,8 +24,8 @@ std::int64_t shape_elements(std::string_view shape);
 /// size.
 Bytes input_bytes(std::string_view dims, std::string_view types, std::string_view list_dtype);
 
-/// Number of elements of all inputs that have a shape, from the JSON text of "Input Dims"; -1 if no
-/// input has a shape.
+/// Returns the number of elements of all inputs that have a shape. Reads the JSON text of "Input
+/// Dims". Returns -1 if no input has a shape.
 std::int64_t input_elements(std::string_view dims);
 
 }  // namespace weft::trace

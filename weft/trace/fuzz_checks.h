@@ -13,11 +13,12 @@
 
 namespace weft::trace {
 
-/// A reader must give a valid trace even if the bytes that it read are damaged.
+/// Checks that a trace is valid. A reader must give a valid trace even if the bytes that it read
+/// are damaged.
 inline void check_indices(const RankTrace& trace) { WEFT_CHECK(verify(trace).has_value()); }
 
-/// Any input must give traces or an Error. All indices must be in range. The size of the windows in
-/// which the bytes arrive must not change the result.
+/// Checks a reader on any input. The result must be traces or an Error. All indices must be in
+/// range. The size of the windows in which the bytes arrive must not change the result.
 inline void check_reader(const Reader& reader, const std::uint8_t* data, std::size_t size,
                          const std::string& file_name) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

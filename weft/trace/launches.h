@@ -21,7 +21,8 @@ struct Launches {
   std::vector<std::uint32_t> parent;
 };
 
-/// O(n log n) in the events of the rank.
+/// Finds the launchers and the parents of all events. Takes O(n log n) time in the events of the
+/// rank.
 Launches resolve_launches(const RankTrace& trace);
 
 }  // namespace weft::trace

@@ -25,12 +25,12 @@ struct JsonValue {
   bool is_array() const { return kind == JsonKind::kArray; }
   bool is_string() const { return kind == JsonKind::kString; }
   bool is_number() const { return kind == JsonKind::kNumber; }
-  /// The member with this name (the last one, if it is repeated), or null.
+  /// Returns the member with this name (the last one, if the name is repeated), or null.
   const JsonValue* find(std::string_view name) const;
-  /// The number, rounded to an integer. nullopt if the value is not a number or does not fit into
-  /// 64 bits.
+  /// Returns the number, rounded to an integer. Returns nullopt if the value is not a number or
+  /// does not fit into 64 bits.
   std::optional<std::int64_t> as_int() const;
-  /// Like as_int(), but nullopt if the number has a fraction.
+  /// Like as_int(), but returns nullopt if the number has a fraction.
   std::optional<std::int64_t> as_whole() const;
   std::optional<double> as_double() const;
 };

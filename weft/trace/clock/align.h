@@ -57,7 +57,8 @@ struct Alignment {
 Alignment align(const Run& run, const std::vector<Match>& matches, const AlignOptions& options,
                 Diagnostics& diagnostics);
 
-/// The time on the common clock at time `t` of a rank (relative to that rank's own epoch).
+/// Returns the time on the common clock at time `t` of a rank. `t` is relative to `rank_epoch`, the
+/// epoch of this rank.
 Nanos aligned_time(const Alignment& alignment, std::size_t rank, Nanos rank_epoch, Nanos t);
 
 /// Moves all times of the run to the common clock, in place and in whole nanoseconds, and gives all

@@ -9,10 +9,10 @@
 
 namespace weft::trace {
 
-/// Drops events whose times are far from those of all other events. Shifts all times so that the
-/// earliest event starts at 0, and moves `epoch` accordingly. Reports device work that starts
-/// before its launch, steps in the wrong order, and long silences. Fails if no event is left.
-/// Linear in events.
+/// Drops events whose times are far from the times of all other events. Shifts all times so that
+/// the earliest event starts at 0, and moves `epoch` accordingly. Reports device work that starts
+/// before its launch, steps in the wrong order, and long silences. Returns an Error if no event is
+/// left. Takes linear time in the number of events.
 Status check_clock(RankTrace& trace, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -54,8 +54,8 @@ struct ClockSolution {
 /// The fit itself takes time linear in the number of samples.
 enum class ClockErrors { kWanted, kLeftOut };
 
-/// Iteratively reweighted least squares: first with Huber's weights, then with Tukey's biweight.
-/// Deterministic.
+/// Fits all clocks by iteratively reweighted least squares: first with Huber's weights, then with
+/// Tukey's biweight. The result is deterministic.
 ClockSolution fit_clocks(const ClockProblem& problem, ClockErrors errors);
 
 }  // namespace weft::trace

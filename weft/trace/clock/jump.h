@@ -13,9 +13,10 @@ struct ClockJump {
   double size = 0;     ///< ns; positive if the clock was set forward
 };
 
-/// residuals[k] (in ns) belongs to times[k] (in any unit); `times` ascends. Uses Pettitt's test,
-/// which compares ranks instead of values, so outliers and heavy tails do not matter. A steady
-/// drift is not a jump. O(n log n).
+/// Looks for a jump in the residuals. Returns nullopt if there is none. residuals[k] (in ns)
+/// belongs to times[k] (in any unit); `times` ascends. Uses Pettitt's test, which compares ranks
+/// instead of values, so outliers and heavy tails do not matter. A steady drift is not a jump.
+/// Takes O(n log n) time.
 std::optional<ClockJump> find_jump(const std::vector<double>& times,
                                    const std::vector<double>& residuals);
 

@@ -44,7 +44,7 @@ class DenseEquations {
   /// observation become zero instead of making the matrix singular.
   void factorise();
   std::vector<double> solve() const;
-  /// The diagonal of the inverse, that is, the variances of the unknowns.
+  /// Returns the diagonal of the inverse, that is, the variances of the unknowns.
   std::vector<double> variances() const;
 
  private:
@@ -92,7 +92,7 @@ class SparseEquations {
     std::size_t end;
     double factor;
   };
-  /// (A + ridge) x.
+  /// Returns (A + ridge) x.
   std::vector<double> times(const std::vector<double>& x, double ridge) const;
 
   std::vector<double> right_;

@@ -27,13 +27,15 @@
 namespace weft::trace {
 namespace {
 
-// ns; device clocks of one host differ by tens of microseconds after the profilers' conversion.
+// In ns. After the profilers have converted device times, the clocks of the ranks on one host still
+// differ by tens of microseconds.
 constexpr double kHostJitter = 100e3;
 // If the exchanges of two ranks end further apart than this, the clocks of the ranks differ. A
 // smaller distance may have another cause: the server answers one rank after the other.
 constexpr Nanos kFarApart = kSecond;
 constexpr double kLeastApart = 1e6;  // ns; least uncertainty of such a pair of clocks
-// ns; the time stamps of a transfer are those of the calls around it, so no tie is more exact.
+// In ns. The time stamps of a transfer are taken around its call, so no tie is more exact than
+// this.
 constexpr double kLeastTie = 1e3;
 
 Nanos end_of(const Run& run, const Member& m) {
@@ -237,11 +239,11 @@ class Builder {
     out_.duration.push_back(static_cast<double>(duration));
   }
 
-  // Sets the lag of a message. In a message in one direction, the receive ends after the send. If
-  // the same two kernels send in the two directions, the member that arrived last finds its data
-  // waiting and ends first. Its kernel is shorter than that of the other member, and the difference
-  // grows with the waiting time of the other member. So the durations show which member ended
-  // first, without comparing clocks.
+  // Sets the lag of a message. If the messages go in one direction only, the receive ends after the
+  // send. If the same two kernels send in the two directions, the member that arrived last finds
+  // its data waiting and ends first. Its kernel is shorter than the kernel of the other member, and
+  // the difference grows with the waiting time of the other member. So the durations show which
+  // member ended first, without comparing clocks.
   void describe_message(const Match& match, std::vector<Member>& members, ClockObservation& o) {
     if (members[0].rank > members[1].rank) std::swap(members[0], members[1]);
     const auto pair = std::tuple(members[0].rank, members[1].rank, match.bytes_back != 0);

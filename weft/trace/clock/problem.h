@@ -32,7 +32,8 @@ struct ClockObservations {
   double half_span = 1;  ///< ns from the origin to either end of the recording
 };
 
-/// `ties` is the result of ties_between_ranks(). O(n log n) in the members of all matches.
+/// Makes the observations of a run. `ties` is the result of ties_between_ranks(). Takes O(n log n)
+/// time in the members of all matches.
 ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
                                  const std::vector<ClockTie>& ties);
 

@@ -17,9 +17,9 @@
 namespace weft::trace {
 
 const char* to_text(CollectiveKind kind);
-/// The kind that the name of a kernel, op or annotation contains. Understands, for example,
+/// Returns the kind that the name of a kernel, op or annotation contains. Understands, for example,
 /// "ncclDevKernel_AllReduce_Sum_f16_RING_LL", "_allgather_base", "nccl:all_to_all" and
-/// "grads-reduce-scatter". kOther if the name contains no kind.
+/// "grads-reduce-scatter". Returns kOther if the name contains no kind.
 CollectiveKind kind_from_name(std::string_view name);
 
 /// One message of a call. A call that carries a batch has several.
@@ -42,7 +42,8 @@ struct Call {
   std::vector<Message> messages;  ///< point-to-point only; empty if the peers are unknown
 };
 
-/// All calls of the rank, in order of start. O(n log n) in the events of the rank.
+/// Returns all calls of the rank, in order of start. Takes O(n log n) time in the events of the
+/// rank.
 std::vector<Call> communication_calls(const RankTrace& trace, const Launches& launches);
 
 }  // namespace weft::trace

@@ -63,7 +63,8 @@ struct MatchContext {
   std::vector<Match> matches;
   std::int64_t unnumbered = 0;  ///< the next number for a message that was recorded without one
 
-  /// The end of a call relative to the first rank's epoch, so that ends of ranks can be compared.
+  /// Returns the end of a call relative to the first rank's epoch, so that ends of ranks can be
+  /// compared.
   Nanos end_of(std::uint32_t rank, const Call& call) const {
     return run.ranks[rank].events.end(call.event) + (run.ranks[rank].epoch - run.ranks[0].epoch);
   }

@@ -217,7 +217,7 @@ void match_nameless_messages(MatchContext& c_) {
     match.sequence = c_.unnumbered++;
     match.members.push_back({rank, c_.calls[rank][c].event});
     // The two ends of a message end together. If several calls end within a millisecond, any choice
-    // would be a guess, so none is made.
+    // of a partner would be a guess. So no partner is chosen.
     std::vector<std::size_t> near;
     for (std::size_t k = i + 1; k < open.size() && std::get<0>(open[k]) - end < kMillisecond; ++k) {
       if (!used[k] && std::get<1>(open[k]) != rank) near.push_back(k);

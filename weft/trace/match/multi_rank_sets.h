@@ -85,8 +85,9 @@ inline void put_wrong(RankTrace& trace, Nanos epoch, const WrongClock& clock) {
 }
 
 /// Tests how well an alignment corrects distorted clocks. `recovered` is the alignment of the
-/// distorted run, `untouched` that of the original run. Each gives every moment of each rank a time
-/// on the common clock. Returns the largest difference between these two times.
+/// distorted run, and `untouched` is the alignment of the original run. Each of the two alignments
+/// gives every moment of each rank a time on the common clock. Returns the largest difference
+/// between these two times.
 inline Nanos recovery_error(const Run& run, const Alignment& untouched,
                             const std::vector<WrongClock>& wrong, const Alignment& recovered) {
   const Nanos epoch = run.ranks[0].epoch;
@@ -97,7 +98,7 @@ inline Nanos recovery_error(const Run& run, const Alignment& untouched,
     for (std::size_t i = 0; i < events.size(); i += step) {
       const Nanos t = events.start[i] + (run.ranks[r].epoch - epoch);
       const Nanos there = aligned_time(recovered, r, epoch, wrong[r](t));
-      // The common clock is that of the first rank, which may be distorted, too.
+      // The common clock is the clock of the first rank, which may be distorted, too.
       const Nanos expected = wrong[0](aligned_time(untouched, r, epoch, t));
       worst = std::max(worst, std::abs(there - expected));
     }

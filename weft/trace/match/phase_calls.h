@@ -12,9 +12,10 @@
 
 namespace weft::trace {
 
-/// Calls of run.ranks[rank], in order of start. Peers and groups follow from replica, stage and
-/// shard. Leaves out ops whose partner is not in the timeline: gradient clipping, and all-reduces
-/// among tensor-parallel ranks, which the timeline shows as a single rank. O(n log n + n ranks).
+/// Returns the calls of run.ranks[rank], in order of start. Peers and groups follow from replica,
+/// stage and shard. Leaves out ops whose partner is not in the timeline: gradient clipping, and
+/// all-reduces among tensor-parallel ranks, which the timeline shows as a single rank. Takes O(n
+/// log n + n ranks) time.
 std::vector<Call> phase_calls(const Run& run, std::size_t rank);
 
 }  // namespace weft::trace

@@ -11,8 +11,8 @@
 namespace weft::trace {
 namespace {
 
-/// A larger number than that of the collectives in any step. The number of a call is step *
-/// kMostInStep + position.
+/// More than the number of collectives in any step. The number of a call is step * kMostInStep +
+/// position.
 constexpr std::int64_t kMostInStep = 1 << 20;
 
 /// The marked step that contains `time`; null if `time` lies outside of all marks. (step_at()

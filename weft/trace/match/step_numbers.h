@@ -11,9 +11,10 @@
 
 namespace weft::trace {
 
-/// A number for each call of each rank; the same collective has the same number on all ranks. It
-/// follows from the step in which the call began and the call's position in this step. Calls before
-/// the first step mark are counted backwards from it. -1 for calls that get no number.
+/// Returns a number for each call of each rank. The same collective has the same number on all
+/// ranks. The number follows from the step in which the call began and the call's position in this
+/// step. Calls before the first step mark are counted backwards from it. Calls that get no number
+/// have -1.
 ///
 /// Why: gloo, MPI and UCC record no sequence numbers, and on busy hosts their ends differ too much
 /// to align them. But a collective begins in the step that waits for it, so every rank records the

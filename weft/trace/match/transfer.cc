@@ -6,8 +6,8 @@
 namespace weft::trace {
 namespace {
 
-/// Aligned clocks may still differ by this much, so a member that seems to end just before the last
-/// arrival waited all the same.
+/// Aligned clocks may still differ by this much. So a member that seems to end up to this long
+/// before the last arrival counts as a member that waited.
 constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
 }  // namespace

@@ -20,12 +20,13 @@ struct Transfer {
   Nanos ends = 0;    ///< when the first member that had waited was done; at least `begins`
 
   /// Whether a member that was done at `member_end` waited for the last member. A member that was
-  /// done before the last one arrived did not wait: the root of a broadcast, for example, or the
+  /// done before the last member arrived did not wait: the root of a broadcast, for example, or the
   /// sender of a small message.
   bool waited(Nanos member_end) const;
 };
 
-/// `members` must not be empty. Linear.
+/// Finds the transfer of a collective from the times of its members. `members` must not be empty.
+/// Takes linear time.
 Transfer find_transfer(std::span<const MemberTimes> members);
 
 }  // namespace weft::trace

@@ -13,14 +13,14 @@
 
 namespace weft::trace {
 
-/// Bytes that one call sent and another received. Processes are numbered: first Run::ranks, then
-/// Run::bystanders.
+/// Bytes that one call sent and another call received. Processes are numbered: first Run::ranks,
+/// then Run::bystanders.
 struct WirePair {
   std::uint32_t sender = 0;
   std::uint32_t receiver = 0;
   std::uint32_t send = 0;     ///< index into the transfers of the sender
   std::uint32_t receive = 0;  ///< index into the transfers of the receiver
-  Bytes bytes = 0;            ///< size of the overlap: what both calls moved
+  Bytes bytes = 0;            ///< number of bytes that the two calls have in common
 
   bool operator==(const WirePair&) const = default;
 };
@@ -33,8 +33,9 @@ Nanos epoch_of(const Run& run, std::uint32_t process);
 /// the connection (WireConnection::whole). O(n log n) in all transfers.
 std::vector<WirePair> match_transfers(const Run& run);
 
-/// Time from the start of the send to the end of the receive, each on the clock of its process. It
-/// contains the transfer, the wait for the receiver, and the offset between the two clocks.
+/// Returns the time from the start of the send to the end of the receive, each on the clock of its
+/// process. It contains the transfer, the wait for the receiver, and the offset between the two
+/// clocks.
 Nanos one_way(const Run& run, const WirePair& pair);
 
 /// Bounds for the offset between two clocks: what to add to a time of `second` to get the time of
@@ -50,15 +51,16 @@ struct ClockTie {
   Nanos middle() const { return low + (high - low) / 2; }
 };
 
-/// Ties for all pairs of processes that sent bytes to each other in both directions. There is one
-/// tie per piece of the recording: a piece lasts a tenth of a second, or a 64th of the recording if
-/// that is longer. Within a piece, clocks drift too little to make the bounds contradict each
-/// other. If the bounds still do so, because somebody set a clock, the piece is left out.
+/// Returns ties for all pairs of processes that sent bytes to each other in both directions. The
+/// recording is divided into pieces, and there is one tie per piece. A piece lasts a tenth of a
+/// second, or a 64th of the recording if that is longer. Within a piece, clocks drift too little to
+/// make the bounds contradict each other. If the bounds still contradict each other, because
+/// somebody set a clock, the piece is left out.
 std::vector<ClockTie> clock_ties(const Run& run);
 
-/// The ties between two ranks: those in `ties`, and further ones through bystanders. If two ranks
-/// are tied to the same bystander, as two workers to their parameter server, a tie between the two
-/// ranks follows.
+/// Returns the ties between two ranks: the ties of `ties` that connect two ranks, and further ties
+/// that follow from bystanders. If two ranks are tied to the same bystander, as two workers are
+/// tied to their parameter server, a tie between the two ranks follows.
 std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<ClockTie>& ties);
 
 }  // namespace weft::trace

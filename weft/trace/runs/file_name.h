@@ -12,8 +12,8 @@ namespace weft::trace {
 /// none.
 std::int32_t rank_from_name(std::string_view path);
 
-/// The part of the file name before the rank, without separators at its end: "resnet50-w4" for
-/// "resnet50-w4-r3.json.gz". If the name has no rank, the result is the name up to its first dot.
+/// Returns the part of the file name before the rank, without separators at its end: "resnet50-w4"
+/// for "resnet50-w4-r3.json.gz". If the name has no rank, returns the name up to its first dot.
 std::string name_before_rank(std::string_view path);
 
 /// Host and process id in a name such as HOST_PID.TIME.pt.trace.json, which PyTorch's

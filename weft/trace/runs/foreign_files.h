@@ -7,8 +7,8 @@
 
 namespace weft::trace {
 
-/// For example "this is a tar archive; unpack it ...". Empty if Weft does not know this sort of
-/// file. `head` is the beginning of the file's content.
+/// Returns advice, for example "this is a tar archive; unpack it ...". Returns "" if Weft does not
+/// know this sort of file. `head` is the beginning of the file's content.
 std::string_view advice_on_foreign_file(std::string_view path, std::string_view head);
 
 }  // namespace weft::trace

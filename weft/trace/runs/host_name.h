@@ -6,8 +6,8 @@
 
 namespace weft::trace {
 
-/// The name of a host without its domain. Some profilers and launchers write the domain, others do
-/// not, so names are compared without it.
+/// Returns the name of a host without its domain. Some profilers and launchers write the domain,
+/// and others do not. So names are compared without it.
 inline std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 }  // namespace weft::trace

@@ -154,7 +154,7 @@ class FileReading {
         if (launcher == kNone || end(before) > end(launcher)) launcher = before;
       }
       if (launcher == kNone) continue;
-      // A launch and its device work share a correlation id; 0 means none, hence the + 1.
+      // A launch and its device work share a correlation id. 0 means none, so 1 is added.
       correlation_[launcher] = launcher + 1;
       correlation_[i] = launcher + 1;
     }

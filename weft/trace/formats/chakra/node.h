@@ -25,7 +25,8 @@ struct Node {
   std::int64_t source = -1, destination = -1, tag = 0;
   std::int64_t thread = -1, stream = -1;
   std::string group;
-  /// Text of the input values. Kept for metadata nodes only, because those list the process groups.
+  /// Text of the input values. It is kept for metadata nodes only, because they list the process
+  /// groups.
   std::string values;
 
   bool is_communication() const {
@@ -37,7 +38,7 @@ struct Node {
   bool is_work() const { return type != NodeType::kInvalid && type != NodeType::kMetadata; }
 };
 
-/// nullopt if the bytes are not a valid node message.
+/// Decodes a node message. Returns nullopt if the bytes are not a valid node message.
 std::optional<Node> decode_node(std::string_view bytes);
 /// Whether the bytes can be a GlobalMetadata message, with which a file begins.
 bool is_global_metadata(std::string_view bytes);
@@ -46,9 +47,9 @@ bool is_global_metadata(std::string_view bytes);
 struct Schedule {
   std::vector<Nanos> start;  ///< start of each node, relative to `epoch`
   Nanos epoch = 0;           ///< absolute time of the first start; 0 if `computed`
-  /// For each node, the positions of the nodes that it depends on. All of them exist, and there are
-  /// no cycles. A dependency on a node that does no work is replaced by the dependencies of that
-  /// node.
+  /// For each node, the positions of the nodes that it depends on. All of these nodes exist, and
+  /// there are no cycles. A dependency on a node that does no work is replaced by the dependencies
+  /// of that node.
   std::vector<std::vector<std::uint32_t>> follows;
   bool computed = false;           ///< the file has no start times; `start` was computed
   std::int64_t duplicate_ids = 0;  ///< nodes that repeat an earlier id; no node depends on them
@@ -56,13 +57,14 @@ struct Schedule {
   std::int64_t broken_cycles = 0;  ///< dependencies that closed a cycle and were dropped
 };
 
-/// Takes the recorded start times if the file has any. Otherwise every node starts as soon as its
-/// dependencies have ended and its stream or thread is free; a tie goes to the node that comes
-/// first in the file. O(n log n) in nodes and dependencies.
+/// Computes the schedule. Takes the recorded start times if the file has any. Otherwise every node
+/// starts as soon as its dependencies have ended and its stream or thread is free. If two nodes are
+/// ready at the same time, the node that comes first in the file starts first. Takes O(n log n)
+/// time in nodes and dependencies.
 Schedule schedule(const std::vector<Node>& nodes);
 
-/// The row (lane number) on which a node runs: its thread or its stream. If the file tells neither:
-/// one row for compute, one for sends and collectives, and one for receives.
+/// Returns the row (lane number) on which a node runs: its thread or its stream. If the file tells
+/// neither, there is one row for compute, one for sends and collectives, and one for receives.
 std::int64_t row_of(const Node& node);
 
 }  // namespace weft::trace::chakra

@@ -36,7 +36,7 @@ constexpr std::uint32_t kName = 1, kInt32 = 7, kInt64 = 9, kUint32 = 11, kUint64
                         kString = 29;
 }
 
-/// The CollectiveCommType number of a kind; -1 if Chakra does not have the kind.
+/// Returns the CollectiveCommType number of a kind; -1 if Chakra does not have the kind.
 constexpr std::int64_t comm_type_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce:

@@ -44,10 +44,12 @@ inline constexpr const char* kExecutionTraceName = "execution trace";
 inline constexpr const char* kExecutionTraceDescription =
     "PyTorch execution traces; they add the sizes of messages to Kineto files";
 
-/// How surely the head of a file is that of an execution trace: from 0 (no) to 100 (certain).
+/// Returns how certain it is that a file that begins with `head` is an execution trace, from 0 (no)
+/// to 100 (yes).
 int recognise_execution_trace(std::string_view head);
 
-/// Like Reader::read(): reports repairs as diagnostics; an unusable file is an Error.
+/// Reads an execution trace. Like Reader::read(), it reports repairs as diagnostics, and returns an
+/// Error if the file is unusable.
 Result<ExecutionTrace> read_execution_trace(ByteSource& source, const ReadOptions& options,
                                             Diagnostics& diagnostics);
 

@@ -16,11 +16,13 @@ struct TensorSum {
   Bytes bytes = 0;
 };
 
-/// Sums over all tensors in the text, at any depth of nested lists. Linear in the text.
+/// Returns the sums over all tensors in the text, at any depth of nested lists. Takes linear time
+/// in the text.
 TensorSum sum_tensors(std::string_view json);
 
-/// The element type of the first tensor in a text such as ["GenericList[Tensor(c10::Half)]",
-/// "Int"]. The result is the name that NCCL records use ("Half"); empty if the text has no tensor.
+/// Returns the element type of the first tensor in a text such as
+/// ["GenericList[Tensor(c10::Half)]", "Int"]. The result is the name that NCCL records use
+/// ("Half"). It is empty if the text has no tensor.
 std::string_view tensor_dtype(std::string_view types);
 
 }  // namespace weft::trace

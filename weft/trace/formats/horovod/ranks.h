@@ -8,7 +8,8 @@
 //                 NCCL ... (annotations, which are no ops of the graph)
 //
 // The kernels of one response start when their ranks arrive and end together. NCCL kernels in a
-// profile look the same, so the same code matches both and builds the graph from both.
+// profile look the same. So the same code matches Horovod timelines and profiles, and builds the
+// graph from either.
 #pragma once
 
 #include <vector>

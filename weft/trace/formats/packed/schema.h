@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of columns of a packed file. Packer and Unpacker both walk this list, so a new table of
+// Lists the columns of a packed file. Packer and Unpacker use the same list, so a new table of
 // RankTrace needs one statement here. The names are part of the format and must never change their
 // meaning. If a file lacks a column, every row has the default value.
 #pragma once

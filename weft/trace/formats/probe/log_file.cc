@@ -82,7 +82,7 @@ Result<LogHeader> parse_header(std::string_view bytes, const std::string& file, 
     return fail(ErrorCode::kBadInput, "the header of the log is damaged; copy the file again", file,
                 12);
   }
-  // The offsets are those of docs/formats/log.md.
+  // docs/formats/log.md lists these offsets.
   LogHeader header;
   header.kind = static_cast<LogKind>(kind);
   header.process = at<std::int64_t>(bytes, 24);

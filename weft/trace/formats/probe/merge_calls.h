@@ -7,8 +7,8 @@
 
 namespace weft::trace::probe {
 
-/// Adds those events of `calls` that start within the recorded time of `trace`, on the lanes of
-/// their threads. Does nothing if the profiler recorded MPI calls itself.
+/// Adds the events of `calls` that start within the recorded time of `trace`, on the lanes of their
+/// threads. Does nothing if the profiler recorded MPI calls itself.
 void merge_calls(RankTrace& trace, const RankTrace& calls, Diagnostics& diagnostics);
 
 }  // namespace weft::trace::probe

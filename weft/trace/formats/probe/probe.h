@@ -32,7 +32,8 @@ inline constexpr const char* kProbeLogName = "weftlog";
 inline constexpr const char* kProbeLogDescription =
     "logs of Weft's probes: transfers through sockets, MPI calls, NCCL events";
 
-/// Like Reader::read(): reports repairs as diagnostics; an unusable file is an Error.
+/// Reads a log. Like Reader::read(), it reports repairs as diagnostics, and returns an Error if the
+/// file is unusable.
 Result<ProbeLog> read_probe_log(ByteSource& source, const ReadOptions& options,
                                 Diagnostics& diagnostics);
 

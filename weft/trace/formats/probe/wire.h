@@ -28,7 +28,7 @@ class WireRecords {
   Wire wire_;
 };
 
-/// A RankTrace that has only transfers, with one lane per direction of each connection.
+/// Makes a RankTrace that has only transfers, with one lane per direction of each connection.
 RankTrace rank_of_transfers(const LogHeader& from, const std::string& file, Nanos epoch, Wire wire);
 
 }  // namespace weft::trace::probe

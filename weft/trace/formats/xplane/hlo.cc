@@ -193,7 +193,7 @@ void add_device_list(protozero::data_view list, HloCollective& out) {
 }
 
 // Whether the shape of an instruction contains its operands before its results. This holds for
-// "-start" instructions, except those of an all-reduce, whose shape is the result alone.
+// "-start" instructions, except for "all-reduce-start", whose shape is only the result.
 bool has_operands_in_shape(std::string_view name) {
   const std::string_view op = collective_of_instruction(name);
   return name.find("-start") != std::string_view::npos && op != "all-reduce";
@@ -310,7 +310,7 @@ HloCollective HloCollectives::from_text(std::string_view instruction) {
   std::vector<Array> arrays;
   Array array;
   while (parse_array(result, array)) arrays.push_back(array);
-  // The result is (operands, results) with equal numbers of both; keep the second half.
+  // The result is (operands, results), with as many operands as results. Keep the second half.
   if (has_operands_in_shape(name) && arrays.size() > 1) {
     arrays.erase(arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(arrays.size() / 2));
   }

@@ -14,8 +14,8 @@
 
 namespace weft::trace::xplane {
 
-/// The collective that an instruction belongs to: "all-reduce" for "all-reduce-start.12",
-/// "all-gather" for "%all-gather.3". Empty for instructions that do not communicate.
+/// Returns the collective that an instruction belongs to: "all-reduce" for "all-reduce-start.12",
+/// "all-gather" for "%all-gather.3". Returns "" for instructions that do not communicate.
 std::string_view collective_of_instruction(std::string_view name);
 
 struct HloCollective {

@@ -290,8 +290,8 @@ void RankColumns::add_device_step(const DecodedEvent& event, std::uint32_t lane)
 }
 
 void RankColumns::finish(const std::vector<HostStep>& host_steps) {
-  // Nested annotations may carry step numbers too. If some are marked as roots, only those are
-  // steps.
+  // Nested annotations may carry step numbers too. If some annotations are marked as roots, only
+  // the roots are steps.
   const bool roots = std::any_of(host_steps.begin(), host_steps.end(),
                                  [](const HostStep& step) { return step.root; });
   for (const HostStep& step : host_steps) {

@@ -65,9 +65,10 @@ struct RawPlane {
   std::size_t stats_end(std::size_t event) const {
     return event + 1 < events.size() ? events[event + 1].first_stat : stats.size();
   }
-  /// The value of a text or reference; empty for a number.
+  /// Returns the value of a text or reference; "" for a number.
   std::string_view text(const RawStat& stat) const;
-  /// The id of a stat name, which differs from plane to plane; kNone if the plane does not use it.
+  /// Returns the id of a stat name. It differs from plane to plane. Returns kNone if the plane does
+  /// not use the name.
   std::uint32_t stat_id(std::string_view wanted) const;
 };
 
