@@ -1,5 +1,6 @@
-# The house's front door. `make help` lists what there is.
-# Tools of the distribution come first: shims of version managers may point anywhere.
+# Commands for developers. `make help` lists them.
+# Search the programs of the Linux distribution first. Otherwise a version manager such as pyenv
+# might put other versions of them in front.
 export PATH := /usr/bin:/bin:/usr/sbin:/sbin:$(PATH)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,7 +11,7 @@ FUZZ_SECONDS ?= 600
 FUZZERS = $(shell find weft -name "*_fuzz.cc")
 PYTHON := .venv/bin/python
 REPORTS := $(BUILD)/reports
-# Runs a command and notes its name and how long it took, for the summary of `make test`.
+# Runs a command, and stores its name and how long it took. `make test` prints them in its summary.
 TIMED := tools/timed.sh $(REPORTS)
 
 .DEFAULT_GOAL := build
@@ -24,7 +25,8 @@ help: ## list the targets
 setup: ## install everything: Debian packages (root or sudo), PyPI packages into .venv
 	@tools/setup.sh test
 
-# Configured once without tests, so that the command needs none of the packages for testing.
+# If the build folder is new, it is configured without tests. Then the build of the command does not
+# need the packages for testing.
 build: ## build the command build/weft
 	@tools/setup.sh build
 	@[ -e $(BUILD)/release/build.ninja ] || cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=OFF
@@ -34,7 +36,7 @@ build: ## build the command build/weft
 demo: build ## predict a real 4-rank training job from the recording in examples/
 	@python3 tools/demo.py $(BUILD)/weft examples/resnet50-w4
 
-# Tests, the accuracy program and the Python module come from the one build that makes the command.
+# Tests, the accuracy program and the Python module are built in the build folder of the command.
 tests-built: setup
 	@cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=ON -DWEFT_PYTHON=ON \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON)
@@ -50,7 +52,7 @@ test-unit: tests-built
 	@$(TIMED) "C++ tests" ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure \
 	  --timeout 300 --output-junit $(CURDIR)/$(REPORTS)/ctest.xml | grep -vE '^ +Start|   Passed '
 
-# The tests import the package from a folder that holds what a wheel would hold.
+# The tests import the package from a folder that contains the same files as a wheel.
 test-python: tests-built
 	@rm -rf $(BUILD)/package
 	@cmake --install $(BUILD)/release --component python --prefix $(BUILD)/package >/dev/null
@@ -85,7 +87,8 @@ bench: setup ## build and run the benchmarks
 	@ln -sfn release/bin/weft $(BUILD)/weft
 	@bench/run.sh $(BUILD)/release
 
-# The page is rewritten also where a bar fails, so that it shows which.
+# If an error is larger than its bar, the program exits with status 1. The page is written also in
+# this case, so that it shows the error.
 accuracy: tests-built ## measure the accuracy anew and write docs/reference/accuracy.md
 	@status=0; $(BUILD)/release/bench/accuracy --markdown >$(BUILD)/accuracy.md || status=$$?; \
 	  if [ $$status -le 1 ]; then mv $(BUILD)/accuracy.md docs/reference/accuracy.md; fi; exit $$status
@@ -112,11 +115,12 @@ check-fuzz: setup
 	@tools/timed.sh $(BUILD)/deep "fuzzing" \
 	  tools/fuzz.sh $(BUILD)/fuzz $$((3600 * 2 / $(words $(FUZZERS))))
 
-# Other load on the machine must not fail a test: the last three runs share it with two busy loops.
+# Tests must also pass while other programs keep the processors busy. So two busy loops run beside
+# the last three runs.
 test-repeatedly: ## run make test five times, three times beside other load
 	@tools/test_repeatedly.sh
 
-# Tests of the command count too: most of the code of cli/ runs there only.
+# The tests of the command count, too, because only they run most of the code of cli/.
 coverage: setup ## print which share of the lines the tests run
 	@cmake --preset coverage -B $(BUILD)/coverage
 	@cmake --build $(BUILD)/coverage -j $(JOBS)

@@ -1,28 +1,30 @@
-# The only place that looks for third-party libraries. All come from the distribution; nothing is
-# fetched or vendored.
+# Finds the third-party libraries. No other file does this. All libraries come from the Linux
+# distribution. The build downloads nothing, and the repository contains no copies of libraries.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(TBB REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
-# Bundles the page of the report.
+# esbuild bundles the web page of the report.
 find_program(WEFT_ESBUILD esbuild)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-# Optional: only the kernels need it, and they are a library of their own.
+# CUDA is optional. Only the kernels for GPUs need it, and they are in a separate library.
 set(WEFT_WITH_CUDA OFF)
 if(WEFT_CUDA AND NOT WEFT_SANITIZE)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     if(NOT CMAKE_CUDA_ARCHITECTURES)
-      # A100, H100 and B200 as machine code; later ones compile the last's PTX when it is loaded.
+      # Make machine code for A100, H100 and B200, and PTX code for B200. Later GPUs compile the PTX
+      # code when the library is loaded.
       set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
     endif()
     enable_language(CUDA)
-    # The B200 came with 12.8, C++20 before it; CMake before 3.25.2 knows nothing of the former.
+    # CUDA 12.8 is the first version that supports B200. It also supports C++20, but older versions
+    # of CMake (before 3.25.2) do not know the option for C++20.
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
       if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
         set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -42,10 +44,11 @@ if(WEFT_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 if(WEFT_PYTHON)
-  # scikit-build-core asks for the stable ABI (SKBUILD_SABI_COMPONENT) from Python 3.12 on.
+  # With Python 3.12 and later, scikit-build-core sets SKBUILD_SABI_COMPONENT to ask for the stable
+  # ABI.
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module
                                                ${SKBUILD_SABI_COMPONENT})
-  # nanobind is a Python package; it knows where its CMake files lie.
+  # nanobind is a Python package. This command prints the folder of its CMake files.
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT)
   find_package(nanobind CONFIG REQUIRED)

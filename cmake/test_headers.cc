@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does nothing. Building it makes the precompiled headers that all test programs
-// use; it must be a program because they are compiled with the flags of programs (-fPIE).
+// use. It must be a program and not a library, because precompiled headers must be compiled with
+// the same flags as the test programs (-fPIE).
 int main() { return 0; }

@@ -1,22 +1,25 @@
-# How a room, its tests and its fuzz targets are declared. Sources are listed, never globbed.
+# Defines the functions that declare a room, its tests and its fuzz targets. The callers list all
+# source files by name.
 
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                             -Wno-sign-conversion)
-# g++ 12 sees overlapping copies in plain string concatenation (GCC bug 105651), and uninitialised
-# values in an empty std::optional that is only read after a check (GCC bug 80635).
+# Turn off two warnings that are often wrong in g++ 12. It warns of overlapping copies where strings
+# are concatenated (GCC bug 105651). It also warns of the uninitialised value in an empty
+# std::optional, although the value is only read after a check (GCC bug 80635).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(weft_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
-# clang sees libstdc++ 12 use its own deprecated helper inside std::stable_sort.
+# std::stable_sort of libstdc++ 12 uses a deprecated function of libstdc++. clang warns of this.
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   target_compile_options(weft_flags INTERFACE -Wno-deprecated-declarations)
 endif()
 if(WEFT_WERROR)
   target_compile_options(weft_flags INTERFACE -Werror)
 endif()
-# Wheels run where the C++ runtime is older than that of the machine that builds them. libgcc stays
-# dynamic: its interface is old, and its static form needs glibc 2.35.
+# A wheel may run on a machine whose C++ runtime is older than that of the build machine. So the C++
+# runtime is linked statically. libgcc is linked dynamically: old versions of it are good enough,
+# and the static libgcc needs glibc 2.35.
 if(WEFT_PORTABLE)
   target_link_options(weft_flags INTERFACE -static-libstdc++)
 endif()
@@ -26,7 +29,7 @@ if(WEFT_SANITIZE)
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
 
-# Where programs and libraries lie in the Python package.
+# The folder of the Python package that contains the programs and libraries.
 set(WEFT_PACKAGED weft/_native)
 
 # Lets a program or a Python module run with an older glibc, if the build is portable.
@@ -36,9 +39,10 @@ function(weft_make_portable target)
   endif()
 endfunction()
 
-# Compiles the sources of each folder as one: they include the same headers and use the same
-# templates, so a whole build takes a third of the time. Names in anonymous namespaces must
-# therefore differ within a folder. -DWEFT_UNITY=OFF compiles every file alone; each must be able to.
+# Compiles the sources of each folder as one unit. They include the same headers and use the same
+# templates, so a whole build takes a third of the time. Because of this, names in anonymous
+# namespaces must differ within a folder. With -DWEFT_UNITY=OFF every file is compiled alone. This
+# must work, too.
 function(weft_compile_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -49,8 +53,9 @@ function(weft_compile_by_folder target)
   endforeach()
 endfunction()
 
-# For code that never runs for long, such as tests and the text of a report: -O1 compiles in half
-# the time. g++ 12 then sees copies beyond the end of short strings, another form of bug 105651.
+# Compiles a target with -O1, which takes half the time. This is for code that never runs for long,
+# such as tests and the text of a report. With -O1, g++ 12 warns of copies beyond the end of short
+# strings. These warnings are wrong (another form of GCC bug 105651), so they are turned off.
 function(weft_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -58,7 +63,8 @@ function(weft_compile_quickly target)
   endif()
 endfunction()
 
-# weft_room(trace SOURCES a.cc b.cc ROOMS base PRIVATE fmt::fmt)
+# Declares the library of a room. Example: weft_room(trace SOURCES a.cc b.cc ROOMS base PRIVATE
+# fmt::fmt)
 function(weft_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
   add_library(weft_${name} STATIC ${ARG_SOURCES})
@@ -68,8 +74,9 @@ function(weft_room name)
   weft_compile_by_folder(weft_${name})
 endfunction()
 
-# Every test includes GoogleTest and much of the standard library: compiled once for all of them,
-# which saves a third of the time. Files still include what they need, so each compiles alone.
+# All tests include GoogleTest and much of the standard library. These headers are compiled once for
+# all tests, which saves a third of the time. Every test file still includes the headers that it
+# needs, so it also compiles without the precompiled headers.
 if(WEFT_TESTS AND WEFT_UNITY)
   add_executable(weft_test_headers ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
   target_link_libraries(weft_test_headers PRIVATE weft_flags GTest::gtest)
@@ -78,7 +85,8 @@ if(WEFT_TESTS AND WEFT_UNITY)
     <gtest/gtest.h> <algorithm> <functional> <map> <memory> <optional> <random> <string> <vector>)
 endif()
 
-# weft_test(graph SOURCES text_test.cc ROOMS graph sim): one test program, labelled by its room.
+# Declares the test program of a room. The name of the room becomes the label of its tests.
+# Example: weft_test(graph SOURCES text_test.cc ROOMS graph sim)
 function(weft_test name)
   if(NOT WEFT_TESTS)
     return()
@@ -97,12 +105,12 @@ function(weft_test name)
   gtest_discover_tests(${name}_test PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# Everything tools/fuzz.sh runs; seeds lie in tests/fuzz/<name>/.
+# This target builds all programs that tools/fuzz.sh runs. Their seeds are in tests/fuzz/<name>/.
 if(WEFT_FUZZ)
   add_custom_target(fuzzers)
 endif()
 
-# weft_fuzz(kineto kineto_fuzz.cc ROOMS trace)
+# Declares a fuzz target. Example: weft_fuzz(kineto kineto_fuzz.cc ROOMS trace)
 function(weft_fuzz name source)
   if(NOT WEFT_FUZZ)
     return()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the share of lines that the tests ran, for every room and in all.
+"""Prints the share of lines that the tests ran, for every room and for all rooms together.
 
 Usage: coverage.py BUILD_DIR
-Reads what a build with the preset "coverage" counted. Test files do not count.
+BUILD_DIR is a build with the preset "coverage", whose programs count the lines that they run. The
+lines of test files are not included.
 """
 
 import json

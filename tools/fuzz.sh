@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds all libFuzzer targets and runs each for SECONDS, two at a time. A target starts from the
 # seeds in tests/fuzz/<name>/. New inputs are kept in BUILD_DIR/corpus, and inputs that crash the
-# target in BUILD_DIR/crashes. Exit status other than 0 if a target fails.
+# target in BUILD_DIR/crashes. The exit status is not 0 if a target fails.
 # Usage: tools/fuzz.sh BUILD_DIR SECONDS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the screenshots of docs/guide with Chromium: of the example's report and of the page of its
-link table. Writes them into docs/guide/pictures.
+"""Takes the screenshots for docs/guide with Chromium, and writes them into docs/guide/pictures.
+They show the report of the example, and the page of the example's link table.
 
 Usage: tools/pictures.py build/weft
 """

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the build (and, with "test", what the tests) need on Debian 12, and nothing that is
-# already there. apt runs as root or through sudo; PyPI packages go into .venv of the repository, the
-# frameworks whose jobs are recorded into .venvs.
-# "wheel" installs what `make wheel` and `make check-wheel` need.
+# Installs the packages that Weft needs on Debian 12 and that are not installed yet:
+#   build  the packages for the build
+#   test   the packages for the build and for the tests
+#   wheel  the packages for the build, for `make wheel` and for `make check-wheel`
+# apt runs as root or through sudo. PyPI packages go into .venv of the repository. The frameworks
+# whose jobs are recorded go into .venvs.
 # Usage: tools/setup.sh build|test|wheel
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -51,15 +53,15 @@ if [ "${#missing[@]}" -gt 0 ]; then
   fi
   echo "setup: installing ${missing[*]}" >&2
   "${as_root[@]}" apt-get update -qq
-  # env, because sudo does not hand down the variables of the caller.
+  # Use env, because sudo does not pass on the environment variables of its caller.
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
 [ "$1" = test ] || exit 0
 
-# The interpreter of the distribution first: python3-dev belongs to it, and shims of version
-# managers in front of it may point anywhere.
+# Prefer the Python of the distribution, because python3-dev belongs to it. The first python3 on the
+# PATH may be another version, which a version manager such as pyenv has put there.
 python=/usr/bin/python3
 [ -x "$python" ] || python=$(command -v python3)
 stamp=.venv/.installed-$(cksum <tools/requirements.txt | cut -d' ' -f1)

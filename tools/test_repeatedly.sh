@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs `make test` five times, the last three beside two busy loops. Prints one line a run and stops
-# at the first failure, whose output stays in build/repeated/.
+# Runs `make test` five times. During the last three runs, two busy loops also use the processors.
+# Prints one line per run. Stops at the first run that fails. The outputs are in build/repeated/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=build/repeated

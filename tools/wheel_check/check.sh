@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Proves that the wheels work where nothing of Weft's build is: in clean roots of Debian 12 and 13,
-# made from Debian's packages, without compiler. In each root, as an ordinary user:
+# Checks that the wheels work on a machine on which Weft was never built. Clean root folders of
+# Debian 12 and 13 serve as such machines. They are made from Debian's packages and contain no
+# compiler.
+# In each root folder, an ordinary user does this:
 #   install the wheel offline, diagnose the example, record a job of two ranks, predict, write a
 #   report, and redistribute an array between two ranks
-# Debian 12 runs PyTorch from PyPI, Debian 13 runs Debian's own PyTorch package.
-# The roots are kept in BUILD_DIR and used again. Needs root.
+# Debian 12 runs PyTorch from PyPI, and Debian 13 runs Debian's own PyTorch package.
+# The root folders are kept in BUILD_DIR and used again. This script must run as root.
 # Usage: tools/wheel_check/check.sh DIST_DIR BUILD_DIR
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -27,7 +29,8 @@ make_root() {
   touch "$root/.complete"
 }
 
-# What the job of the test needs, fetched outside: the root has no network settings of its own.
+# Downloads the packages that the test job needs. This is done outside of the root folder, because
+# the root folder has no network settings.
 fetch_torch() {
   [ -z "$(ls "$build/packages-bookworm")" ] || return 0
   /usr/bin/python3 -m venv "$build/venv"

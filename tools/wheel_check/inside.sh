@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs inside a clean root, in a folder with packages/ and examples/; see check.sh.
+# Installs and tries a wheel. check.sh runs this script inside a clean root folder. The current
+# folder must contain packages/ and examples/.
 # Usage: inside.sh VENV_FLAGS
 set -euo pipefail
 ! command -v cc gcc g++ cmake >/dev/null || { echo "this root has a compiler" >&2; exit 1; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small data-parallel job of PyTorch on the CPU, as a user would write it; knows nothing of Weft."""
+"""A small data-parallel job of PyTorch on the CPU, as a user would write it. It does not use Weft."""
 
 import torch
 import torch.distributed as dist

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks turn an array that is split by rows into one that is split by columns."""
+"""Redistributes an array between two ranks. Before, it is split by rows; afterwards, by columns."""
 
 import torch
 import torch.distributed as dist

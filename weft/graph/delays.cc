@@ -10,9 +10,8 @@
 //   3. For each op, find the edge whose slack exceeds its floor by the least. This edge explains
 //      the start of the op. Its delay is its whole slack, so a replay gives the recorded start.
 //   4. Every other edge gets its floor as delay, but at most its slack. Such an edge does not
-//   decide
-//      when its op starts in this recording, but it may do so in a what-if. Then the usual delay is
-//      the best guess.
+//      decide when its op starts in this recording, but it may do so in a what-if. Then the usual
+//      delay is the best guess.
 #include "weft/graph/delays.h"
 
 #include <algorithm>

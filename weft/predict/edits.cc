@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies the what-ifs for buckets and for a job without communication. rebucket() works in five
-// stages. collect() finds, for every rank and step, the ops at which
-// gradients become ready and the all-reduces that carry them. check() refuses recordings in which
-// the sizes of the gradients do not match those of the all-reduces. make_old_ones_free() removes
-// the host time of the old launches. replace() adds a launch, an arrival per rank and a transfer
-// for every new bucket, step by step. remove_old() lets the ops that waited for the old all-reduces
-// wait for the last new one, and removes the old all-reduces.
+// stages:
+//   1. collect() finds, for every rank and step, the ops at which gradients become ready, and the
+//      all-reduces that carry the gradients.
+//   2. check() refuses recordings in which the sizes of the gradients do not match the sizes of the
+//      all-reduces.
+//   3. make_old_ones_free() removes the host time of the old launches.
+//   4. replace() goes through the steps. For every new bucket, it adds a launch and an arrival per
+//      rank, and a transfer.
+//   5. remove_old() removes the old all-reduces. Ops that waited for an old all-reduce now wait for
+//      the last new all-reduce.
 #include "weft/predict/edits.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // Simulates a graph with a clock. At every instant, the simulator ends the ops that are due and
 // starts the ops that are ready. It repeats this as long as any op ends or starts, because the end
 // of an op of length 0 may let other ops start at the same instant. Then it advances the clock to
-// the next end or start. Without contention all times are
-// whole nanoseconds. With contention, work is counted in fractions and only ends are rounded.
+// the next end or start. Without contention, all times are whole nanoseconds. With contention, work
+// is counted in fractions of nanoseconds, and only the ends of ops are rounded.
 #include "weft/sim/naive.h"
 
 #include <algorithm>
