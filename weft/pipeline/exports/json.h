@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as plain JSON: which devices run which op, and when (docs/formats/pipeline.md). This
-// format can express every plan.
+// Writes a schedule as plain JSON: which devices run which op, and when. docs/formats/pipeline.md
+// describes the format. This format can express every plan.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles do not say which layers are the embedding, transformer layers or the head, so
-// blocks_of() goes by the names of the layers.
+// Writes the stages as Megatron's layout. Profiles do not say which layers are the embedding,
+// transformer layers or the head, so blocks_of() finds out by the names of the layers.
 #include "weft/pipeline/exports/megatron.h"
 
 #include <fmt/format.h>

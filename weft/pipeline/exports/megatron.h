@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a plan in the form that Megatron-LM takes: --pipeline-model-parallel-layout
+// Writes the stages of a plan in the form that Megatron-LM takes: --pipeline-model-parallel-layout
 // "Et*3|t*4|tL". E is the embedding, t a transformer layer, L the head and loss, and a bar
 // separates stages. The format has no order of micro-batches; Megatron uses its own.
 #pragma once

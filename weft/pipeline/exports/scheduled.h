@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of every export: a pipeline, its schedule, the times of all ops, the devices of the
-// cluster that run the pipeline, and the layers of the model in each stage.
+// Scheduled is the input of every export. It has a pipeline, its schedule, the times of all ops,
+// the devices of the cluster that run the pipeline, and the layers of the model in each stage.
 #pragma once
 
 #include <string>

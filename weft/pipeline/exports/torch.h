@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules for torch.distributed.pipelining: the CSV files that _PipelineScheduleRuntime loads,
-// with one row per rank and one cell per action. "compute_only" has the ops, and torch adds the
-// messages. "compute_comms" has all actions, in the order in which simulate() says that they
-// happen.
+// Writes schedules for torch.distributed.pipelining: the CSV files that _PipelineScheduleRuntime
+// loads. They have one row per rank and one cell per action. "compute_only" has the ops, and torch
+// adds the messages. "compute_comms" has all actions, in the order in which simulate() says that
+// they happen.
 //
 // Differences between versions of torch, and cases in which torch would fail silently:
 // - Before 2.6, B means the gradient of the input in some schedules and the whole backward in

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beam search over stages, for plans with one stage per device. Each level appends one stage to the
-// partial plans of the previous level and keeps at most `width` of the results, those with the most
-// memory to spare. If the search finds no plan but has dropped partial plans, it starts again with
-// eight times the width. Dominance keeps levels small: of partial plans with the same devices left,
-// only the one that has placed the most layers can be of use.
+// Finds plans with one stage per device by a beam search over stages. Each level appends one stage
+// to the partial plans of the previous level and keeps at most `width` of the results, those with
+// the most memory to spare. If the search finds no plan but has dropped partial plans, it starts
+// again with eight times the width. Dominance keeps levels small: of partial plans with the same
+// devices left, only the one that has placed the most layers can be of use.
 #include "weft/pipeline/fit/fitting.h"
 
 #include <algorithm>

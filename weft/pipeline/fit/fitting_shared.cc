@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beam search for plans whose stages share devices. This is a packing problem: each group of
+// Finds plans whose stages share devices by a beam search. This is a packing problem: each group of
 // devices is a bin that takes several ranges of layers from anywhere in the model. The search
 // places stages from the first layer on. Each stage goes to an existing bin or opens a new one, and
 // may end at any layer up to which it fits. All partial plans that have placed the same number of
@@ -28,7 +28,7 @@ struct Bin {
   std::int32_t size = 0;      ///< index of the memory size of its smallest device
   std::int32_t replicas = 0;  ///< number of devices
   Bytes state = 0;            ///< parameters and their state
-  Bytes need = 0;             ///< everything, with one micro-batch per stage
+  Bytes need = 0;             ///< all memory that the bin needs, with one micro-batch per stage
   std::vector<StageNeed> stages;
 };
 

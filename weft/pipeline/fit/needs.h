@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least memory that stages need on each of their devices, and the reasons why no plan can fit.
-// A schedule may run micro-batches one by one. So a stage needs memory for one micro-batch at
+// Computes the least memory that stages need on each of their devices, and explains why no plan can
+// fit. A schedule may run micro-batches one by one. So a stage needs memory for one micro-batch at
 // least. With one micro-batch at a time, recomputation saves nothing on a device with one stage. It
 // does save memory on a device with several stages, because only one of these stages recomputes at
 // a time.

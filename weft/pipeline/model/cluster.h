@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that a model can be placed on: the speed and memory of each device, and the bandwidth
-// and latency between each pair of devices. The matrices may hold any values; they need not be
-// symmetric. A link that several pairs share, such as the NIC of a host, is not part of the
-// matrices: it is an element of `shared`. File formats: docs/formats/pipeline.md.
+// A cluster is the set of devices that a model can be placed on. It has the speed and memory of
+// each device, and the bandwidth and latency between each pair of devices. The matrices may hold
+// any values; they need not be symmetric. A link that several pairs share, such as the NIC of a
+// host, is not part of the matrices: it is an element of `shared`. File formats:
+// docs/formats/pipeline.md.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breadth-first enumeration. Starting with the set of the first source layer, every known set is
-// extended by each layer that reads from it, together with all dependencies of that layer. A hash
-// index finds sets that are known already. Afterwards the sets are sorted by size, measured, and
-// the extension steps are grouped by the set that they lead to.
+// Enumerates the sets breadth-first. The first set holds only the first source layer. Every known
+// set is extended by each layer that reads from it, together with all dependencies of that layer. A
+// hash index finds sets that are known already. Afterwards the sets are sorted by size, measured,
+// and the extension steps are grouped by the set that they lead to.
 //
 // Sets are bit vectors in one array rather than separate vectors, because there may be hundreds of
 // thousands of them.
@@ -195,8 +195,8 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
         for (std::size_t v = 0; v < words; ++v) {
           ideals.sets.push_back(ideals.sets[at * words + v] | facts.needs[layer * words + v]);
         }
-        // The new set is appended first, because the index compares rows of the array, and is
-        // removed again if it was known.
+        // The new set is appended first, because the index compares rows of the array. If the set
+        // was known, it is removed again.
         const std::uint32_t to = index.insert(static_cast<std::uint32_t>(last));
         if (to != last) ideals.sets.resize(last * words);
         steps.push_back({static_cast<std::uint32_t>(at), to});

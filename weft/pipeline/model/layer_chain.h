@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a profile in one linear order, with prefix sums, so that the costs of any
-// consecutive layers take constant time. Each stage of a plan is a range of this order. If the
-// layer graph is not a chain, a cut sends the output of every layer before the cut that some layer
-// behind the cut reads. So if a later stage reads an output, the output is also sent through all
-// stages between.
+// A LayerChain has the layers of a profile in one linear order, with prefix sums, so that the costs
+// of any consecutive layers take constant time. Each stage of a plan is a range of this order. If
+// the layer graph is not a chain, a cut sends the output of every layer before the cut that some
+// layer behind the cut reads. So if a later stage reads an output, the output is also sent through
+// all stages between.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct LayerChain {
   std::int32_t size() const { return static_cast<std::int32_t>(order.size()); }
 };
 
-/// Orders the layers by linear_order(), or by a given order, which must respect the edges.
+/// Make the chain with linear_order(), or with a given order. A given order must respect the edges.
 LayerChain layer_chain(const Profile& profile);
 LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order);
 

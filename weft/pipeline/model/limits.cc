@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks estimate the largest values that a plan can produce, in floating point: the whole step
-// on the slowest device, all messages over the slowest link, all memory on one device. Times are
-// int64 nanoseconds, so a limit of 1e17 leaves a factor of 92 for sums of such values.
+// The checks use floating point to estimate the largest values that a plan can produce: the whole
+// step on the slowest device, all messages over the slowest link, all memory on one device. Times
+// are int64 nanoseconds, so a limit of 1e17 leaves a factor of 92 for sums of such values.
 #include "weft/pipeline/model/limits.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One synchronous training step as a pipeline: stages placed on devices, micro-batches that pass
-// through the stages forward and backward, transfers over links, and memory limits. The duration
-// of the step also depends on the order of ops on every device, which is a Schedule. simulate()
-// computes when every op of a scheduled pipeline runs.
+// A Pipeline describes one synchronous training step: stages placed on devices, micro-batches that
+// pass through the stages forward and backward, transfers over links, and memory limits. The
+// duration of the step also depends on the order of ops on every device, which is a Schedule.
+// simulate() computes when every op of a scheduled pipeline runs.
 #pragma once
 
 #include <cstdint>

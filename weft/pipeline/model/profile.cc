@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a profile takes three steps: parse_any() recognizes the format and calls its parser in
-// profiles/, check_profile() checks the layers as a whole, and the profile gets a title for people.
-// linear_order() turns the layer graph into the chain that planners cut.
+// Reads profiles and orders their layers. Reading takes three steps: parse_any() recognizes the
+// format and calls its parser in profiles/, check_profile() checks the layers as a whole, and the
+// profile gets a title for people. linear_order() turns the layer graph into the chain that
+// planners cut.
 #include "weft/pipeline/model/profile.h"
 
 #include <fmt/format.h>

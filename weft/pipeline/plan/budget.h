@@ -102,7 +102,8 @@ class SearchBudget {
   /// this search starts from the best plan with one stage per device. interleave.cc divides the
   /// share between climbs and searches for orders of micro-batches.
   static constexpr Share kSharedDevices{1, 4};
-  /// For more than kMostForOrders devices the usual total is 32 million ops, so this is a million.
+  /// For more than kMostForOrders devices the usual total is 32 million ops, so this share is a
+  /// million ops.
   static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
   /// A large cluster has no branch and bound. The climb from greedy plans is its whole search.
   /// Planning 1,000 layers on 1,024 devices must take at most a minute.

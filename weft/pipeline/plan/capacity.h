@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lower bound for devices of unequal speed with one stage per device: all stages together cannot
-// use more speed than the devices have.
+// Computes a lower bound of the step for devices of unequal speed with one stage per device. The
+// reason for the bound is that all stages together cannot use more speed than the devices have.
 //
 // Assume a step of length T with M micro-batches. On a device of speed 1, the layers of a stage
 // take the time `path` per micro-batch for the forward and the gradient of the input. The time

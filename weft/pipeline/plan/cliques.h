@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each r, the bandwidth of the best-connected r devices: the largest b such that some r devices
-// have at least b between each pair. It bounds the all-reduce of a stage with r replicas.
+// Computes, for each r, the bandwidth of the best-connected r devices: the largest b such that some
+// r devices have at least b between each pair. No all-reduce of a stage with r replicas can be
+// faster than this bandwidth allows.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups are interned: a hash map turns the devices of a group into a small id, and all costs are
-// looked up by id. Channels are keyed by a pair of ids.
+// A hash map turns the devices of a group into a small id. All costs are looked up by id. Channels
+// are keyed by a pair of ids.
 #include "weft/pipeline/plan/cluster_costs.h"
 
 namespace weft::pipeline {

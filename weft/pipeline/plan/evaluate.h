@@ -15,7 +15,7 @@
 
 namespace weft::pipeline {
 
-/// 1F1B with a longer warm-up. Stage s of N starts with 1 + depth (N-1-s) forwards, as far as
+/// Makes 1F1B with a longer warm-up. Stage s of N starts with 1 + depth (N-1-s) forwards, as far as
 /// memory allows. Depth 1 is 1F1B. Depth 2 hides transfers that take as long as the stages. Depth 4
 /// is the order that SPP calls PE. Every device must have one stage. Do not confuse this function
 /// with one_f_one_b() in schedule/families.cc, the published pattern of 1F1B: it has only depth 1

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that a plan search walks through. Its nodes are groups of devices that may run a stage,
-// each at a certain position among all devices; its edges lead to the groups that may run the next
-// stage. A path is thus a sequence of disjoint groups. There are three ways to build the graph:
-// along one order of the devices, from all sets of devices, or as an idealized cluster for bounds.
+// Builds the graph that a plan search walks through. A node is a group of devices that may run a
+// stage, at a certain position among all devices. The edges of a node lead to the groups that may
+// run the next stage. A path is thus a sequence of disjoint groups. There are three ways to build
+// the graph: along one order of the devices, from all sets of devices, or as an idealized cluster
+// for bounds.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two dynamic programs that run from the last layer to the first. fill_round_trips() computes the
-// least round trip of a micro-batch, without regard to the number of stages. fill() computes the
-// bounds of Z and of the step for one number of remaining stages.
+// Computes the bounds with two dynamic programs, which run from the last layer to the first.
+// fill_round_trips() computes the least round trip of a micro-batch, without regard to the number
+// of stages. fill() computes the bounds of Z and of the step for one number of remaining stages.
 //
 // Each program alternates between two steps per layer. First it computes the bounds of stages that
 // start at the layer, for every group and every possible end. Then it computes the least bound over
@@ -206,7 +206,7 @@ void Lookahead::fill_stages(std::int32_t left, std::int32_t first, std::vector<E
     for (const std::int32_t last : guesses) try_end(left, first, last, g, best);
     const std::size_t rest = row(after(left), g);
     for (std::int32_t last = first + 1; last <= layers; ++last) {
-      // Skip a block of ends if what follows takes too long behind each of them.
+      // Skip a block of ends if the rest of the plan takes too long after every end of the block.
       while (last < layers && least_busy_next_.least(rest, last) >= best.busy &&
              least_step_next_.least(rest, last) >= best.step) {
         last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);

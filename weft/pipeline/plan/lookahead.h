@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bounds for partial plans: the least time that the rest of a plan can take if it starts with
-// a given layer on a given group of devices, over all choices of stages, groups and schedules. The
-// plan search uses the bounds to decide what to extend first and to prove that a plan is optimal.
+// Computes lower bounds for partial plans: the least time that the rest of a plan can take if it
+// starts with a given layer on a given group of devices, over all choices of stages, groups and
+// schedules. The plan search uses the bounds to decide what to extend first and to prove that a
+// plan is optimal.
 //
 // Let stage s take p = f + i per micro-batch (forward and gradient of the input) and v for the
 // gradients of its parameters. Its channel to the next stage takes c forward and c' backward. The

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first phase of a planning: plans with one stage per device. The size of the cluster decides
-// how this phase searches, see one_stage_search.cc.
+// This is the first phase of a planning: it searches plans with one stage per device. The size of
+// the cluster decides how this phase searches, see one_stage_search.cc.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates for recomputation: a lower bound of the step under memory limits, and a first choice of
-// the stages that recompute. Both apply to plans with one stage per device only.
+// Makes estimates for recomputation: a lower bound of the step under memory limits, and a first
+// choice of the stages that recompute. Both apply to plans with one stage per device only.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a memory limit lengthens a stage that has its devices to itself. If a stage holds at most K
-// micro-batches, micro-batch k + K cannot start before micro-batch k has passed the following
-// stages forward and backward and has freed its memory. So the step proceeds in rounds of K
-// micro-batches. A stage runs in one of two modes: it keeps its activations, or it recomputes them.
-// A recomputing stage holds more micro-batches but takes longer for each.
+// Computes how much a memory limit lengthens a stage that has its devices to itself. If a stage
+// holds at most K micro-batches, micro-batch k + K cannot start before micro-batch k has passed the
+// following stages forward and backward and has freed its memory. So the step proceeds in rounds of
+// K micro-batches. A stage runs in one of two modes: it keeps its activations, or it recomputes
+// them. A recomputing stage holds more micro-batches but takes longer for each.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,8 @@ inline Nanos busy_in_rounds(Micro micro_batches, Nanos forward, const StageMode&
                             Nanos behind) {
   const Nanos compute = micro_batches * mode.path;
   if (mode.fit >= micro_batches) return compute;
-  // The last micro-batch starts after all full rounds and the forwards of the others in its round.
+  // The last micro-batch starts after all full rounds and after the forwards of the other
+  // micro-batches in its round.
   const Nanos rounds = (micro_batches - 1) / mode.fit, rest = (micro_batches - 1) % mode.fit;
   return std::max(compute, rounds * (mode.work() + behind) + rest * forward + mode.path + behind);
 }

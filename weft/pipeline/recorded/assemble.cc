@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank gets a host lane, a compute stream, a stream for messages and a link. An instruction of
-// the program becomes ops on these lanes: a piece becomes a host op and a kernel, a post becomes a
-// host op, an arrival on the message stream and a transfer. After all ranks of a step are written,
-// join_ends() connects the two sides of every message. Steps follow each other without a pause.
+// Builds the graph from these lanes: each rank gets a host lane, a compute stream, a stream for
+// messages and a link. An instruction of the program becomes ops on these lanes: a piece becomes a
+// host op and a kernel, a post becomes a host op, an arrival on the message stream and a transfer.
+// After all ranks of a step are written, join_ends() connects the two sides of every message. Steps
+// follow each other without a pause.
 #include "weft/pipeline/recorded/assemble.h"
 
 #include <algorithm>
@@ -231,7 +232,7 @@ class Assembler {
   const Program& program_;
   graph::GraphBuilder builder_;
   std::vector<Rank> ranks_;
-  std::vector<Posted> posted_;        ///< in this step
+  std::vector<Posted> posted_;        ///< the posts of this step
   std::map<Message, Ends> arrivals_;  ///< of the messages of this step
   std::int32_t step_ = 0;
 };

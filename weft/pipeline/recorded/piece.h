@@ -20,13 +20,14 @@ namespace weft::pipeline::recorded {
 /// below 0.
 constexpr Nanos kNever = INT64_MIN / 4;
 
+/// `a_b` is the time that is added to clock a before the piece to get clock b after the piece.
 struct Piece {
-  Nanos host_host = 0;         ///< host before to host after: the time to issue the piece
-  Nanos host_device = kNever;  ///< host before to device after: the piece on an idle device
-  Nanos device_host =
-      kNever;               ///< device before to host after: only if the host waits for the device
-  Nanos device_device = 0;  ///< device before to device after: the piece if it is fully queued
-  Nanos work = 0;  ///< part of device_device: kernels and copies, which communication can slow down
+  Nanos host_host = 0;         ///< the host time to issue the piece
+  Nanos host_device = kNever;  ///< the time of the piece if the device is idle before it
+  Nanos device_host = kNever;  ///< kNever unless the host waits for the device in this piece
+  Nanos device_device = 0;     ///< the time of the piece if all of its kernels are queued already
+  /// The part of device_device that is kernels and copies. Communication can slow this part down.
+  Nanos work = 0;
   bool operator==(const Piece&) const = default;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of a rank: everything that the rank does to run its ops in their order. It says when
-// the rank posts messages, which messages form one batch, and which messages compute waits for.
+// A program describes everything that a rank does to run its ops in their order. It says when the
+// rank posts messages, which messages form one batch, and which messages compute waits for.
 // torch.distributed.pipelining posts all messages of a rank on one stream, one batch after the
 // other. Each batch waits for the compute that was issued before it. Compute waits for the messages
 // that it needs. So a batch that waits for its peer delays all later batches. The order of ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host ops of a rank and step are divided into stretches at the posts of messages. Stretches on the
+// The posts of messages divide the host ops of a rank and step into stretches. Stretches on the
 // thread that posts messages are forwards. Stretches on another thread (autograd's) are backwards.
 // Stretches after the last backward are the rest of the step. Forward number i of a step runs
 // micro-batch i. Passes are then cut into layers by the kernels that repeat.
@@ -193,7 +193,7 @@ class TakeApart {
       if (main == graph::kNoId && posts_.contains(op)) main = graph_.ops.lane[op];
     }
     std::vector<Stretch> list;
-    std::vector<OpId> waiting;  // ops that launch nothing: they count to the next stretch
+    std::vector<OpId> waiting;  // ops that launch nothing; they become part of the next stretch
     for (const OpId op : ops) {
       const bool post = posts_.contains(op);
       if (!post && maker_.launched(op).empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of a recorded pipeline in the form that a drawing needs: stages with their median
-// times, and the order in which they ran micro-batches.
+// Finds the schedule of a recorded pipeline, in the form that a drawing needs: stages with their
+// median times, and the order in which they ran micro-batches.
 #pragma once
 
 #include <string>

@@ -233,7 +233,7 @@ class Model {
  private:
   struct Part {
     double layer = 0;
-    std::vector<double> base, fixed;  ///< by stage, on the fastest replica; base: as recorded
+    std::vector<double> base, fixed;  ///< by stage, on the fastest replica; base: the recorded time
     std::vector<std::vector<double>> slowness;  ///< by replica and stage
     Nanos time(std::size_t replica, std::size_t stage, std::int32_t layers) const {
       return std::llround(slowness[replica][stage] * (fixed[stage] + layer * layers));
@@ -323,7 +323,8 @@ Result<Division> move_layers(const Model& model, Division division, Complete com
   return division;
 }
 
-/// Finds the slowest worker compared to its peers, and the heaviest stage compared to the others.
+/// Finds the slowest worker compared to its peers, and the heaviest stage compared to the other
+/// stages.
 void find_slow(const TimedJob& job, const Model& model, Replan& result) {
   const std::size_t stages = job.workers.front().size();
   std::vector<Nanos> work;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dynamic program over the number of stages left, the layer, and the group of the next stage. Its
-// value is the least possible maximum over the stages and channels from there on. Like Lookahead it
-// alternates between stages and channels, guesses the best end of a stage from the stage that
-// starts one layer later, and skips blocks of ends that cannot be better. The plans are read off
-// the finished table by repeating the decisions that led to its values.
+// Makes the plans with a dynamic program. Its state is the number of stages left, the layer, and
+// the group of the next stage. Its value is the least possible time of the slowest stage or channel
+// from there on. Like Lookahead, the program alternates between stages and channels, guesses the
+// best end of a stage from the stage that starts one layer later, and skips blocks of ends that
+// cannot be better. The plans are read off the finished table by repeating the decisions that led
+// to its values.
 #include "weft/pipeline/rivals/bottleneck.h"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ class Table {
       for (std::size_t g = 0; g < graph_.size(); ++g) {
         const auto group = static_cast<std::int32_t>(g);
         Nanos least = kNoPlan;
-        // Returns false if longer stages need not be tried, because this one is too long already.
+        // Returns false if longer stages need not be tried, because this stage is too long already.
         const auto try_end = [&](std::int32_t last) {
           const Nanos own = work(first, last, group);
           if (own >= least) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DAPPLE's planner. It assigns stages to consecutive devices in their given order. Each partial
-// plan is completed by one last stage with all layers and devices left, and the plan with the
-// shortest estimated step is kept.
+// Reimplements DAPPLE's planner, which assigns stages to consecutive devices in their given order.
+// Each partial plan is completed by one last stage with all layers and devices left, and the plan
+// with the shortest estimated step is kept.
 //
 // The estimate is built around a pivot stage Q, the stage without bubbles in the steady phase.
 // Channels count as stages, and every stage's forward and backward each count as half of their sum:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two heuristics: top-down recursive bisection by minimum cuts, and bottom-up concatenation along
-// the fastest links. The bandwidth of a pair is the sum over its two directions.
+// Orders devices with two heuristics: recursive_order() divides the devices by minimum cuts,
+// joined_order() concatenates devices along the fastest links. The bandwidth of a pair is the sum
+// over its two directions.
 #include "weft/pipeline/rivals/device_orders.h"
 
 #include <algorithm>

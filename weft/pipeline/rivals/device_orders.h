@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of the devices in which devices with fast links are neighbours. Planners assign stages to
-// consecutive devices of such an order.
+// Finds orders of the devices in which devices with fast links are neighbours. Planners assign
+// stages to consecutive devices of such an order.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ std::vector<std::int32_t> recursive_order(const Cluster& cluster);
 /// that have the best link between them. This repeats until one sequence is left.
 std::vector<std::int32_t> joined_order(const Cluster& cluster);
 
-/// Both orders and the given numbering, without duplicates. The recursive order is left out for
-/// large clusters, where it takes too long.
+/// The orders of the two functions above and the given numbering, without duplicates. The recursive
+/// order is left out for large clusters, where it takes too long.
 std::vector<std::vector<std::int32_t>> device_orders(const Cluster& cluster);
 
 }  // namespace weft::pipeline

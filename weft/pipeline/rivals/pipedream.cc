@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's dynamic program over ideals, the sets of layers before a cut (model/ideals.h). If
-// there is only one level of machines, pipedream_flat.h solves it, because it can handle far more
-// ideals. With several levels, Level computes for each pair of ideals the best time of the layers
-// between them on all machines of the level. That table replaces the compute times on the next
-// level. The last level needs only one row of its table.
+// This is PipeDream's dynamic program over ideals, the sets of layers before a cut
+// (model/ideals.h). If there is only one level of machines, pipedream_flat.h solves it, because it
+// can handle far more ideals. With several levels, Level computes for each pair of ideals the best
+// time of the layers between them on all machines of the level. That table replaces the compute
+// times on the next level. The last level needs only one row of its table.
 //
 // The stages are recovered from the outermost level inwards: each piece of a level is split again
 // by the level below.
@@ -83,7 +83,7 @@ class Level {
     std::size_t row, to;
     std::int32_t replicas;
   };
-  /// The stages behind the value that solve_row(row) has for ideal j.
+  /// The stages that give the value of solve_row(row) for ideal j.
   std::vector<Piece> pieces(std::size_t row, std::size_t j) {
     solve_row(row);
     std::vector<Piece> found;

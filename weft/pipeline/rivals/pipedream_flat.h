@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's model for a single level of machines. Handles graphs with hundreds of thousands of
-// ideals, for which a table over pairs of ideals would be too large.
+// Solves PipeDream's model for a single level of machines. This solver handles graphs with hundreds
+// of thousands of ideals, for which a table over pairs of ideals would be too large.
 //
 // The optimizer bisects over T: is there a plan whose stages all take at most T? A stage between
 // ideals I and J with r replicas takes (C(J) - C(I) + a (P(J) - P(I))) / r, where C is compute, P

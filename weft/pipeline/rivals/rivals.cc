@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rival is reduced to a list of PlannedStage and a schedule name, so that the same Evaluator
-// times all of them.
+// Each rival gives a list of PlannedStage and the name of a schedule. So the same Evaluator can
+// time all rivals.
 #include "weft/pipeline/rivals/rivals.h"
 
 #include <fmt/format.h>

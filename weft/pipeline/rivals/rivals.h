@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as other planners and fixed schedules would make them, timed with Weft's simulator. Each
-// rival uses the order of micro-batches that its authors use.
+// Makes plans as other planners and fixed schedules would make them, and times them with Weft's
+// simulator. Each rival uses the order of micro-batches that its authors use.
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds are those of machine scheduling with heads and tails. The head of an op is the least
-// time before it can start. Its tail is the least time from its end to the end of the step. Heads
-// and tails assume that no other machine makes an op wait. One pass over the dependencies in each
-// direction computes them. For each machine, take Jackson's preemptive schedule of its ops with
-// their heads and tails. The length of this schedule is a lower bound for the step.
+// Computes bounds as in the theory of machine scheduling, with heads and tails. The head of an op
+// is the least time before it can start. Its tail is the least time from its end to the end of the
+// step. Heads and tails assume that no other machine makes an op wait. One pass over the
+// dependencies in each direction computes them. For each machine, take Jackson's preemptive
+// schedule of its ops with their heads and tails. The length of this schedule is a lower bound for
+// the step.
 #include "weft/pipeline/schedule/bounds.h"
 
 #include <algorithm>

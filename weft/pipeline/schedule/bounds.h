@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bounds for the makespan of every schedule of a pipeline, in closed form. They are cheap
-// enough for planners that ask for the bounds of thousands of pipelines. solve() proves tighter
-// bounds by a search (search.h).
+// Computes lower bounds for the makespan of every schedule of a pipeline, in closed form. They are
+// cheap enough for planners that ask for the bounds of thousands of pipelines. solve() proves
+// tighter bounds by a search (search.h).
 #pragma once
 
 #include "weft/pipeline/model/pipeline.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline as the search for schedules sees it: chains of equal ops that run on machines.
-// Micro-batches are equal. So some shortest schedule runs them in order, on every stage and for
-// every kind of op. Proof: take any schedule and give the k-th op of each chain the number k. That
-// violates no dependency and no memory limit. So only one thing is left to decide: how each machine
-// merges its chains into one order.
+// Turns a pipeline into the form that the search for schedules uses: chains of equal ops that run
+// on machines. Micro-batches are equal. So some shortest schedule runs them in order, on every
+// stage and for every kind of op. Proof: take any schedule and give the k-th op of each chain the
+// number k. That violates no dependency and no memory limit. So only one thing is left to decide:
+// how each machine merges its chains into one order.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pattern is written device by device: for every device, its warm-up, its steady state and its
+// Writes each pattern device by device: for every device, its warm-up, its steady state and its
 // drain, as in the papers (GPipe, PipeDream-Flush for 1F1B, Megatron-LM for interleaved 1F1B, Zero
 // Bubble for ZB-H1 and ZB-V, DeepSeek's DualPipe for DualPipeV) and in
 // torch.distributed.pipelining.

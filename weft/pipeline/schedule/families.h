@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known schedules: fixed patterns that depend on the placement of stages but not on times. They
-// ignore memory limits.
+// Makes the known schedules. They are fixed patterns that depend on the placement of stages but not
+// on times. They ignore memory limits.
 #pragma once
 
 #include <string_view>

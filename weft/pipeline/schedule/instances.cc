@@ -113,13 +113,13 @@ class Fields {
       if (time >= 0) continue;
       Pipeline unit;
       unit.decimals = time_decimals_;
-      // Print it in the unit of the file, not in the scaled one.
+      // Print the time in the unit of the file, not in the scaled unit.
       return bad_input(quoted(name) + " has a negative time, " + print_time(unit, time));
     }
     return list;
   }
 
-  /// The number of stages: P, or else the length of the list of forward times.
+  /// The number of stages. It is P, or the length of the list of forward times if there is no P.
   Result<std::size_t> stages() const {
     constexpr std::int64_t kMost = 1 << 16;
     if (has("P")) {

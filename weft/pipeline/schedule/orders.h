@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All orders in which one machine can merge its chains, as a graph. Each path from the first state
-// to the last is one order. A state says how many ops of each chain have run. An edge runs the next
-// op of one chain. The ops of a chain are equal and run in order, so there are few states: about M
-// K^2 for a stage with M micro-batches of which K fit into memory. Reaching a state early is never
-// worse than reaching it late. So of all paths to a state, only the earliest time at which one of
-// them reaches it matters. One forward and one backward sweep over the states therefore solve a
-// single machine exactly, for any time windows and with its memory limit. Edge finding and
-// preemptive bounds only approximate this.
+// Represents all orders in which one machine can merge its chains as a graph. Each path from the
+// first state to the last is one order. A state says how many ops of each chain have run. An edge
+// runs the next op of one chain. The ops of a chain are equal and run in order, so there are few
+// states: about M K^2 for a stage with M micro-batches of which K fit into memory. Reaching a state
+// early is never worse than reaching it late. So of all paths to a state, only the earliest time at
+// which one of them reaches it matters. One forward and one backward sweep over the states
+// therefore solve a single machine exactly, for any time windows and with its memory limit. The
+// usual methods of scheduling, edge finding and preemptive bounds, only approximate this.
 #pragma once
 
 #include "weft/pipeline/schedule/chains.h"

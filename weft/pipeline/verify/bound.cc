@@ -21,7 +21,8 @@
 namespace weft::pipeline::verify {
 namespace {
 
-/// No plan. Far above any time, but sums of two such values do not overflow.
+/// Means that there is no plan. The value is far above any time, but the sum of two such values
+/// does not overflow.
 constexpr Nanos kNone = std::int64_t{1} << 60;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::int32_t kMostCounted = 64;
@@ -421,7 +422,7 @@ Nanos bound_of_all(const PlanData& plan) {
     path += static_cast<double>(layer.forward + layer.backward - layer.weight);
   }
   for (const double each : plan.speed) speed += each;
-  // Each rounded time may be up to half a nanosecond shorter than the exact one.
+  // Each rounded time may be up to half a nanosecond shorter than the exact time.
   const auto rounding = 2 * static_cast<Nanos>(plan.layers.size());
   return std::max(least_work(plan), static_cast<Nanos>(path / speed) - rounding);
 }

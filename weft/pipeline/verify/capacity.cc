@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// lacks_speed() is dynamic programming over stages. Its state is a layer and how long the next
-// stage waits for its first micro-batch; its value is the least speed that the stages so far need.
-// Waits are rounded down to a grid, speeds down to a factor, and devices are taken as the fastest
-// of their number. All of this favours the plan, so if even then the speed of the devices does not
+// lacks_speed() is a dynamic program over stages. Its state is a layer, and how long the next stage
+// waits for its first micro-batch. Its value is the least speed that the stages so far need. Waits
+// are rounded down to a grid, speeds down to a factor, and devices are taken as the fastest of
+// their number. All of this favours the plan, so if even then the speed of the devices does not
 // suffice, no plan exists.
 #include "weft/pipeline/verify/capacity.h"
 
@@ -112,7 +112,8 @@ std::vector<Best> best_devices(const PlanData& plan) {
   return best;
 }
 
-/// The least speed with which a stage meets the step; infinite if no number of replicas does.
+/// The least speed with which a stage can finish within the step; infinite if no number of replicas
+/// has enough speed.
 double speed_needed(const std::vector<Best>& best, double step, double waited,
                     double forward_waited, double micros, double path, double work,
                     double parameters) {

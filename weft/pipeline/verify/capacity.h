@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two computations for clusters of unequal devices. check_bound() (bound.h) uses both.
+// Has two computations for clusters of unequal devices, which check_bound() (bound.h) uses.
 // fastest_among() computes how fast the links within a set of devices can be at most. lacks_speed()
 // asks whether the speed of all devices together is too low for a claimed step.
 // docs/design/pipeline.md explains the method.

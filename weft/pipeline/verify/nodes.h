@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that check_bound() searches. It says which devices a stage may have after earlier
-// stages have used up some devices, and which links lead to the devices of the next stage.
+// Builds the graph that check_bound() searches. The graph says which devices a stage may have after
+// earlier stages have used up some devices, and which links lead to the devices of the next stage.
 #pragma once
 
 #include <vector>

@@ -22,7 +22,7 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
   return number && exact && static_cast<double>(*number) == *exact ? number : std::nullopt;
 }
 
-/// A number in the name of an op. Refuses "1e0" and "0.4", which parse_int might read.
+/// Reads a number in the name of an op. Refuses "1e0" and "0.4", which parse_int might read.
 std::optional<std::int64_t> digits(std::string_view text) {
   const bool plain = text.find_first_not_of("0123456789") == std::string_view::npos;
   return plain ? parse_int(text) : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a plan file as plain data. The checker shares no code with the planner, so that
-// it shares no bugs: it has its own reader of the file.
+// PlanData has the contents of a plan file as plain data. The checker shares no code with the
+// planner, so that it shares no bugs: it has its own reader of the file.
 #pragma once
 
 #include <cstdint>

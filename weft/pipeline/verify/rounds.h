@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two modes in which a stage can run within a memory limit, and the least time that it is busy
-// in each.
+// A stage can run in two modes within a memory limit. This header computes the least time that the
+// stage is busy in each mode.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ struct StageMode {
 };
 
 /// The least time from the first op of a stage to its last gradient of an input. If only K
-/// micro-batches fit, each further one waits until an earlier one has passed the later stages and
-/// has freed its memory. `behind` is the time that a micro-batch takes through all later stages to
-/// the end and back.
+/// micro-batches fit, each further micro-batch waits until an earlier one has passed the later
+/// stages and has freed its memory. `behind` is the time that a micro-batch takes through all later
+/// stages to the end and back.
 inline Nanos busy_time(std::int64_t micro_batches, Nanos forward, const StageMode& mode,
                        Nanos behind) {
   const Nanos alone = micro_batches * mode.path;

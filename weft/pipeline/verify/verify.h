@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of pipeline plans. From the plan file alone, and without any code of the planner, it
-// computes stages, time, memory and bound again and compares.
+// Checks pipeline plans. From the plan file alone, and without any code of the planner, the checker
+// computes stages, time, memory and bounds again and compares them with the file.
 #pragma once
 
 #include <string>

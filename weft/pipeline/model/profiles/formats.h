@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsers of profile formats. Each parser checks the syntax and single numbers only; the caller
+// Parses the formats of profiles. Each parser checks the syntax and single numbers only; the caller
 // runs check_profile() of profile.h on the result.
 #pragma once
 

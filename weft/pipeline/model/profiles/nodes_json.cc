@@ -71,7 +71,7 @@ Result<std::vector<NodeEdge>> edges_of(const JsonValue& root, const char* bytes_
   return edges;
 }
 
-/// Adds to a sum over the nodes of a layer; false on overflow.
+/// Adds a number to a sum over the nodes of a layer. Returns false on overflow.
 bool add(std::int64_t& sum, std::int64_t number) {
   return !__builtin_add_overflow(sum, number, &sum);
 }
