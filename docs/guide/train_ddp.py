@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small data-parallel training job that records itself; runs on any machine with PyTorch.
+"""A small data-parallel training job that records itself. It runs on any machine with PyTorch.
 
     torchrun --nproc-per-node 2 train_ddp.py traces/
 
-writes traces/rank0.json.gz and traces/rank1.json.gz. Uses GPUs where there is one for each rank,
-else the host. With --uneven the last rank has some of the data of rank 0: something to find.
+This command writes traces/rank0.json.gz and traces/rank1.json.gz. The job uses GPUs if there is a
+GPU for each rank, and CPUs otherwise. With --uneven the last rank also gets a part of the data of
+rank 0, so that Weft has something to find.
 """
 
 from __future__ import annotations
