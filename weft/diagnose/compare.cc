@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two recorded runs are compared by sums. work_of() adds up, for each run, the time of every kind
-// of work in complete steps. compare_ops() divides these sums by the number of (rank, step) pairs.
-// So runs with different numbers of ranks or steps can be compared. The other overloads of
-// compare() turn their inputs into two predictions.
+// Compares two runs, or a prediction with a run. For two recorded runs, work_of() adds up for each
+// run the time of every kind of work in complete steps. compare_ops() divides these sums by the
+// number of (rank, step) pairs, so that runs with different numbers of ranks or steps can be
+// compared. The other overloads of compare() turn their inputs into two predictions.
 #include "weft/diagnose/compare.h"
 
 #include <algorithm>

@@ -67,8 +67,8 @@ void describe_straggler(const Suspect& suspect, FindingText& text) {
   text.advice =
       "look for another process, a throttled or degraded device, "
       "uneven input or extra work on "
-      "this rank; move it to another host to see whether the delay "
-      "moves with it";
+      "this rank; move this rank to another host to see whether the delay "
+      "moves with the rank";
   std::string who;
   if (facts.stage >= 0) {
     who = fmt::format("pipeline stage {}", facts.stage);

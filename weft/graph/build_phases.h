@@ -4,7 +4,7 @@
 // gradients". The dependencies follow from how a synchronous pipeline (Megatron-LM) runs:
 //
 //   parameters gathered -> first forward of the chunk
-//   compute before it -> receive posted -> received -> compute -> send
+//   previous compute -> receive posted -> message received -> compute -> send
 //   last compute -> layer-norm and embedding gradients -> reduce-scatter -> clip -> optimizer
 //   (if the job overlaps the reduce-scatter: last backward of the chunk -> its reduce-scatter)
 //

@@ -217,8 +217,8 @@ Result<Graph> GraphBuilder::finish(std::vector<OpId>* new_ids) && {
   }
   if (order.size() == remaining) return std::move(*this).assemble(order, new_ids);
 
-  // Some ops never became ready: they are on a cycle or behind one. Name the cycle that the lowest
-  // predecessor ids lead to, so that the message is deterministic.
+  // Some ops never became ready: they are on a cycle or behind a cycle. To find a cycle, the search
+  // goes from each op to its predecessor with the lowest id, so that the message is deterministic.
   std::vector<OpId> left(n, kNoId);
   OpId stuck = kNoId;
   for (const FullEdge& e : edges_) {

@@ -5,7 +5,7 @@
 //      -kTolerance).
 //   2. Learn the usual delay ("floor") of stream edges and of launch edges. This is the median
 //      slack over the ops whose start only one edge can explain. The floor of stream edges is the
-//      usual time from one kernel to the next, and that of launch edges is the usual cost of a
+//      usual time from one kernel to the next. The floor of launch edges is the usual cost of a
 //      launch. Host edges have the floor 0, because time between two host ops is work.
 //   3. For each op, find the edge whose slack exceeds its floor by the least. This edge explains
 //      the start of the op. Its delay is its whole slack, so a replay gives the recorded start.
@@ -55,7 +55,7 @@ Floor floor_of(const Graph& graph, const TimedEdge& edge) {
 void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& diagnostics) {
   const Ops& ops = graph.ops;
   // An arrival that waits for its transfer has duration 0 in the graph, although its kernel was
-  // recorded with a longer one. An arrival that did not wait keeps its duration.
+  // recorded with a longer duration. An arrival that did not wait keeps its recorded duration.
   const auto end = [&](OpId op) {
     const bool arrival = ops.kind[op] == OpKind::kArrive;
     return ops.recorded_start[op] + (arrival ? ops.duration[op] : ops.recorded_duration[op]);

@@ -2,7 +2,7 @@
 // Makes the device part of a rank's draft. Every kernel and copy becomes an op with these edges:
 //   * stream order: a stream runs its work in the order in which it was recorded to start;
 //   * launch: device work follows the host call with the same correlation id (CUPTI and ROCtracer
-//     give the call and its work one id);
+//     give the call and its work the same id);
 //   * synchronous copy: if the call of a copy returned only after the copy ended, the next op of
 //     the thread waits for the copy. Pageable memory makes cudaMemcpyAsync behave like this.
 // This file also adds an edge from each autograd forward op to its backward op. draft_waits.cc adds

@@ -9,9 +9,9 @@
 //      stream got after the wait follows the last work that the other stream got before the event.
 //   3. Inference, if the trace has neither. The trace has the wait calls, but they name no streams.
 //      So Weft uses its knowledge of how PyTorch uses streams. A wait right before a communication
-//      kernel makes communication follow the compute issued so far (ProcessGroupNCCL synchronises
-//      its stream with the current one before each collective). A wait before compute makes this
-//      compute follow communication (Work::wait()). Pauses of a stream show for which work it
+//      kernel makes communication follow the compute issued so far (before each collective,
+//      ProcessGroupNCCL makes its stream wait for the current stream). A wait before compute makes
+//      this compute follow communication (Work::wait()). Pauses of a stream show for which work it
 //      waited.
 //
 // Inferred edges may be wrong. set_delays() later drops the ones that the recorded times
@@ -199,8 +199,9 @@ class WaitInference {
                        end);
   }
 
-  /// For an op whose wait no pause explains: each wait call waits for one communication, the oldest
-  /// outstanding one first. A communication that ended after the start of the op cannot be meant.
+  /// Adds edges to an op that has wait calls, but no pause that shows for which work it waited.
+  /// Assumes that each wait call waits for one communication, the oldest outstanding communication
+  /// first. A communication that ended after the start of the op cannot be meant.
   void follow_communication(OpId id, int waits) {
     const Nanos start = draft_.ops[id].start;
     for (; waits > 0 && !outstanding_.empty(); --waits) {
@@ -233,8 +234,9 @@ class WaitInference {
   std::deque<OpId> outstanding_;
 };
 
-/// Whether at least half of the sync records show for what a stream waited. With CUDA 13, the
-/// profiler writes sync records that name neither the stream nor the record of the event.
+/// Whether at least half of the records of stream waits name the event for which the stream waited.
+/// With CUDA 13, the profiler writes records that name neither the stream nor the record of the
+/// event.
 bool records_tell_waits(const trace::RankTrace& trace) {
   std::int64_t waits = 0, told = 0;
   for (const trace::SyncDetail& sync : trace.syncs) {

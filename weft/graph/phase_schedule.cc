@@ -51,8 +51,9 @@ std::int32_t model_chunk(const StepContext& step, const Work& work) {
   return chunk_of(work) * step.layout.stages + step.layout.places[work.worker].stage;
 }
 
-/// Returns for each compute the micro-batch of its messages. If ids are not unique, the position of
-/// the compute replaces them: all stages run the micro-batches of a chunk in the same order.
+/// Returns for each compute the micro-batch of its messages. If the recorded ids are not unique,
+/// the position of the compute in its chunk is used as id. This is correct, because all stages run
+/// the micro-batches of a chunk in the same order.
 std::vector<std::int32_t> micro_batches(const StepContext& step, const Indices& computes) {
   std::vector<std::int32_t> ids;
   std::map<std::int32_t, std::int32_t> count;

@@ -172,8 +172,8 @@ class Unroller {
 
   /// Returns the recorded time on a lane from the end of step `from` to the first op of step `to`.
   /// There may be no such time: the steps may not be neighbours in the recording, or `to` may be
-  /// the first recorded step, and what was before it was not recorded. Then the time between two
-  /// other recorded steps is used.
+  /// the first recorded step, so that the step before it was not recorded. Then the time between
+  /// two other recorded steps is used.
   Nanos lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
     const auto gap_of = [&](OpId op) -> Nanos {
       for (const Edge& edge : graph_.in_edges(op)) {

@@ -92,7 +92,7 @@ struct FirstStep {
   OpId before = kNoId;
 };
 
-/// Returns one entry per rank, by rank index.
+/// Returns one entry per rank, in the order of `lanes.ranks`.
 std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
   const graph::Ops& ops = graph.ops;
   const auto recorded_end = [&](OpId op) {
@@ -122,9 +122,9 @@ std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
 Nanos first_begin(const FirstStep& first, bool has_device, std::span<const Nanos> over) {
   const Nanos marked = first.mark == kNoId ? -1 : over[first.mark];
   if (first.before == kNoId) return marked;
-  // A device is still busy with the step before when its host marks the next one. So the mark says
-  // nothing about the device. On a rank without device, the host may wait for other ranks between
-  // the end of its work and the mark. Then the mark is later and counts.
+  // A device is still busy with the previous step when its host marks the next step. So the mark
+  // says nothing about the device. On a rank without device, the host may wait for other ranks
+  // between the end of its work and the mark. Then the mark is later and counts.
   return has_device ? over[first.before] : std::max(over[first.before], marked);
 }
 
@@ -157,7 +157,8 @@ void add_rank(StepTimes& times, std::size_t r, Nanos begin, const std::vector<Na
   std::vector<Nanos>& own_ends = times.end.emplace_back(ends[r].size(), -1);
   Nanos last = begin;
   for (std::size_t s = 0; s < ends[r].size(); ++s) {
-    if (ends[r][s] < 0) continue;  // the next step counts from the end of the step before this one
+    // If the rank has no work in step s, its next step begins where the step before s ended.
+    if (ends[r][s] < 0) continue;
     if (s == 0 && marked[0] >= 0) last = marked[0];
     const Nanos from = last + pause_before(s, last, marked, ends);
     // A step may end before the step before it does. Then its length is 0.

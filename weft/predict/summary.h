@@ -15,7 +15,7 @@
 
 namespace weft::predict {
 
-/// The memory peak of one rank, on the device where it is highest.
+/// The memory peak of one rank. If the rank uses several devices, this is the highest peak.
 struct RankMemory {
   std::int32_t device = -1;
   sim::MemorySource source = sim::MemorySource::kAllocator;

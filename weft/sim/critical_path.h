@@ -17,11 +17,11 @@ struct PathStep {
   graph::EdgeId edge = graph::kNoId;
 };
 
-/// Returns the chain from its first op to `last`. By default `last` is the op with the latest end,
-/// and of several such ops the one with the lowest id. If several in-edges allowed an op to start
-/// at the same instant, the path takes the one with the lowest source. An empty graph has an empty
-/// path. Linear in the in-edges of the ops on the path. Finding the default for `last` is linear in
-/// all ops.
+/// Returns the chain from its first op to `last`. By default, `last` is the op with the latest end.
+/// If several ops end last, it is the op with the lowest id. If several in-edges allowed an op to
+/// start at the same instant, the path takes the edge with the lowest source. An empty graph has an
+/// empty path. Linear in the in-edges of the ops on the path. Finding the default for `last` is
+/// linear in all ops.
 std::vector<PathStep> critical_path(const Replay& replay, graph::OpId last = graph::kNoId);
 
 }  // namespace weft::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analysis has four stages. peer_groups() puts ops that should take equally long into one
+// Analyses stragglers in four stages. peer_groups() puts ops that should take equally long into one
 // group. ideal_times() computes the mean or median of each group. This is the ideal time of the ops
 // in the group. Scenario replays the job with ideal times for some ops and recorded times for the
 // others. judge() examines one suspect (a worker or a stage) with the help of Scenario. It computes

@@ -43,8 +43,8 @@ graph::Graph parse(const std::string& text) {
 TEST(Stragglers, UniformPipelineTakesMicroBatchesPlusStagesMinusOneRounds) {
   const auto job = build({.replicas = 1, .stages = 4, .micro_batches = 8, .message = 0});
   const StragglerReport report = analyse(job);
-  // The times of: gather, (8 + 4 - 1) forwards and backwards one after the other, scatter, clip,
-  // optimiser.
+  // The step consists of: the gather, 8 + 4 - 1 times a forward and a backward, the scatter, the
+  // clip, and the optimiser.
   EXPECT_EQ(report.simulated_step, (5 + 11 * 30 + 6 + 2 + 3) * ms);
   EXPECT_EQ(report.ideal_step, report.simulated_step);
   EXPECT_EQ(report.culprit, CulpritKind::kNone);
