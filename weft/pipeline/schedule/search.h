@@ -114,8 +114,8 @@ class Search {
       0;  ///< edges of all orders, times two: building one costs as much as two visits
   std::function<bool()> stop_;  ///< may be empty
   std::int64_t last_visit_ = std::numeric_limits<std::int64_t>::max();
-  /// `latest_`: the root of the largest deadline so far. `last_`: the root of the deadline
-  /// that was not a new largest one.
+  /// `latest_` has the root of the largest deadline so far. `last_` has the root of the last
+  /// deadline that was not larger than all deadlines before it.
   std::optional<Root> latest_, last_;
 };
 
