@@ -11,13 +11,14 @@
 namespace weft::cost {
 namespace {
 
-/// The largest size must be at least this many times as large as the smallest one. Otherwise the
+/// The largest size must be at least this many times as large as the smallest size. Otherwise the
 /// latency, which is the intercept of the line, would be an extrapolation that amplifies the noise.
 constexpr double kWideRange = 8;
 
 using graph::CollectiveKind;
 
-/// A sustained time above this multiple of the isolated one is not used; see expected_time().
+/// If the sustained time is above this multiple of the isolated time, it is not used; see
+/// expected_time().
 constexpr double kPlausibleSustained = 1.1;
 /// Upper limit of an extrapolated time in nanoseconds. It prevents overflow if a table is absurd.
 constexpr double kLongest = 1e18;

@@ -76,7 +76,8 @@ bool is_links(const std::string& path);
 std::string write_links(const std::vector<LinkTable>& tables);
 
 /// Estimates the time of a transfer inside a running job. `alone` is the median time of isolated
-/// transfers. `back_to_back` is the median time per transfer if transfers follow each other at once.
+/// transfers. `back_to_back` is the median time per transfer if transfers follow each other at
+/// once.
 Nanos expected_time(Nanos alone, Nanos back_to_back);
 
 /// Transfer times for a job. They come from measured tables if there are any, otherwise from the

@@ -9,7 +9,7 @@
 namespace weft::trace {
 namespace {
 
-/// An error that names the table `what` unless `holds`.
+/// Returns an Error that names the table `what`, unless `holds` is true.
 Status require(bool holds, const char* what) {
   if (holds) return {};
   return fail(ErrorCode::kBadInput, std::string("the recording contradicts itself: ") + what);

@@ -24,8 +24,7 @@ constexpr std::size_t kSmallestRead = 4096;
 
 enum : std::uint8_t { kSpace = 1, kScalar = 2 };
 
-// The class kScalar has the characters of numbers and literals, including those of NaN and
-// -Infinity.
+// The class kScalar has the characters of numbers and literals, including NaN and -Infinity.
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> table{};
   for (const unsigned char c : {' ', '\n', '\r', '\t'}) table[c] = kSpace;

@@ -37,7 +37,7 @@ struct Range {
   bool holds(Nanos t) const { return t >= low && t <= high; }
 };
 
-// The range of times that are taken as undamaged. It reaches from the 10 % quantile to the 90 %
+// Returns the range of times that count as undamaged. It reaches from the 10 % quantile to the 90 %
 // quantile of a sample of events, with a wide margin on both sides. Quantiles are used because a
 // few damaged times do not change them. If even the quantiles are a month apart, the range contains
 // all times.
@@ -135,9 +135,9 @@ std::int64_t count_steps_backwards(const RankTrace& trace) {
   return backwards;
 }
 
-// The longest time without any event. Divides the recording into 4096 cells and counts the running
-// events in each. This takes linear time, whereas an exact answer would need sorted events. The
-// error of the result is at most two cells.
+// Returns the longest time without any event. Divides the recording into 4096 cells and counts the
+// running events in each cell. This takes linear time, whereas an exact answer would need sorted
+// events. The error of the result is at most two cells.
 Nanos longest_silence(const RankTrace& trace, Nanos span) {
   constexpr std::size_t kCells = 4096;
   const Nanos cell = span / static_cast<Nanos>(kCells) + 1;

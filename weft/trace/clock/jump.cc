@@ -22,7 +22,7 @@ constexpr double kTimesJitter = 6;        // least size of a jump in units of th
 constexpr double kSignificance = 1e-6;    // largest p-value of Pettitt's test
 constexpr std::size_t kSlopePairs = 400;  // pairs of residuals; the slope is the median over them
 
-// Robust standard deviation: 1.4826 times the median absolute deviation.
+// Returns a robust standard deviation: 1.4826 times the median absolute deviation.
 double jitter(const std::vector<double>& values) {
   const double centre = median(values);
   std::vector<double> away;
@@ -30,8 +30,8 @@ double jitter(const std::vector<double>& values) {
   return 1.4826 * median(std::move(away));
 }
 
-// The slope of a straight line through the residuals: the median over pairs that are half of the
-// recording apart (the Theil-Sen estimator, on a subset of the pairs).
+// Returns the slope of a straight line through the residuals. It is the median slope over pairs
+// that are half of the recording apart (the Theil-Sen estimator, on a subset of the pairs).
 double slope(const std::vector<double>& times, const std::vector<double>& residuals) {
   const std::size_t half = times.size() / 2;
   const std::size_t step = std::max<std::size_t>(1, half / kSlopePairs);

@@ -49,8 +49,8 @@ bool is_host_communication(std::string_view name) {
   return starts_with_any(name, {"gloo:", "mpi:", "ucc:"});
 }
 
-// The size of the whole array, as link tables count it: the output of an all-gather or gather, the
-// input of any other collective.
+// Returns the size of the whole array, as link tables count it: the output of an all-gather or
+// gather, the input of any other collective.
 Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::string_view dtype) {
   const Bytes size = dtype_size(dtype);
   std::int64_t elements = detail.in_elements;

@@ -105,8 +105,9 @@ std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
   return candidates;
 }
 
-// The usual case needs no search: both lists hold the same calls, the clocks agree to a
-// millisecond, and the ends agree, too. No shift of one list against the other could score better.
+// Returns the offset in the usual case, which needs no search: the two lists hold the same calls,
+// the clocks agree to a millisecond, and the ends agree, too. No shift of one list against the
+// other could score better. Returns nullopt in all other cases.
 std::optional<Nanos> evident_offset(const Items& a, const Items& b, Nanos expected) {
   constexpr double kClose = 0.9;
   if (a.size() != b.size()) return std::nullopt;
@@ -214,8 +215,8 @@ Table make_table(const Items& a, const Items& b, const std::vector<Nanos>& shift
   return table;
 }
 
-// The score of a pair of compatible items. A known equal size counts a little more than a wildcard;
-// an equal number outweighs any agreement of ends.
+// Returns the score of a pair of compatible items. A known equal size counts a little more than an
+// unknown size. An equal number outweighs any agreement of ends.
 double pair_gain(const SequenceItem& a, const SequenceItem& b, Nanos shift, const Gains& gains) {
   double gain = gains.order + gains.time * closeness(a.end - b.end - shift);
   if (a.bytes >= 0 && a.bytes == b.bytes) gain += 0.1;
@@ -289,8 +290,8 @@ std::vector<Pair> trace_back(const Table& table, std::size_t n, std::size_t m) {
   return pairs;
 }
 
-// Longest common subsequence of `a` and `b`, weighted by the agreement of ends. `shift[i]` is the
-// offset near a[i]. Time and memory are proportional to the cells of the table.
+// Finds a longest common subsequence of `a` and `b`, weighted by the agreement of ends. `shift[i]`
+// is the offset near a[i]. Takes time and memory in proportion to the cells of the table.
 std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
                             const Gains& gains, double& total) {
   Table table = make_table(a, b, shift);
@@ -298,8 +299,8 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
   return trace_back(table, a.size(), b.size());
 }
 
-// The offset near each pair: the median over 15 neighbouring pairs. It follows drift and jumps of
-// the clock, but not single outliers.
+// Returns the offset near each pair: the median over 15 neighbouring pairs. It follows drift and
+// jumps of the clock, but not single outliers.
 std::vector<Nanos> running_offset(const Items& a, const Items& b, const std::vector<Pair>& pairs) {
   constexpr std::size_t kHalf = 7;
   std::vector<Nanos> result;
@@ -315,8 +316,8 @@ std::vector<Nanos> running_offset(const Items& a, const Items& b, const std::vec
   return result;
 }
 
-// Robust standard deviation of the ends about the running offset: 1.4826 times the median absolute
-// deviation, which is the standard deviation if the residuals are normally distributed.
+// Returns a robust standard deviation of the ends about the running offset: 1.4826 times the median
+// absolute deviation. This is the standard deviation if the residuals are normally distributed.
 Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
   std::vector<Nanos> residuals;
   for (std::size_t k = 0; k < match.pairs.size(); ++k) {

@@ -15,8 +15,8 @@ namespace {
 /// position.
 constexpr std::int64_t kMostInStep = 1 << 20;
 
-/// The marked step that contains `time`; null if `time` lies outside of all marks. (step_at()
-/// differs: there, the time between two steps belongs to the first of them.)
+/// Returns the marked step that contains `time`; null if `time` lies outside of all marks.
+/// (step_at() differs: there, the time between two steps belongs to the first of them.)
 const StepMark* mark_at(const RankTrace& trace, Nanos time) {
   const auto after = std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
                                       [](Nanos t, const StepMark& s) { return t < s.start; });

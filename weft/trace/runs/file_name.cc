@@ -20,8 +20,8 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// The number at this position; -1 if there is none. A rank has at most six digits: longer numbers
-// are times or process ids.
+// Returns the number at this position; -1 if there is none. A rank has at most six digits: longer
+// numbers are times or process ids.
 std::int32_t number_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && is_digit(text[end])) ++end;

@@ -166,8 +166,8 @@ std::vector<FileOutcome> read_all(const std::vector<std::string>& files,
   return outcomes;
 }
 
-// An execution trace belongs to the profile of the same process or, if that is not found, to the
-// only profile of the same rank in its folder.
+// Attaches an execution trace to the profile of the same process. If there is no such profile,
+// attaches it to the only profile of the same rank in its folder.
 void attach_execution(std::vector<Run>& runs, const ExecutionTrace& execution,
                       Diagnostics& diagnostics) {
   const auto folder = [](const std::string& file) {

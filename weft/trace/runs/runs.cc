@@ -125,8 +125,9 @@ void drop_duplicates(Group& group,
   group.resize(out);
 }
 
-// Whether one trace is a copy of the other, complete or cut. Checks whether most of a sample of the
-// smaller one's events start at exactly the time of an event of the larger one.
+// Whether one trace is a copy of the other, complete or cut. Takes a sample of the events of the
+// smaller trace. Most of these events must start at exactly the time of an event of the larger
+// trace.
 bool same_recording(const RankTrace& a, const RankTrace& b) {
   if (a.rank < 0 || a.process != b.process || a.host != b.host) return false;
   const RankTrace& small = a.events.size() < b.events.size() ? a : b;
@@ -227,7 +228,7 @@ std::vector<Group> split_by_era(Group group) {
   return eras;
 }
 
-// The file name without digits, because times and process ids differ from rank to rank.
+// Returns the file name without digits, because times and process ids differ from rank to rank.
 std::string bare_name(const RankTrace& trace) {
   std::string name = std::filesystem::path(trace.file).filename().string();
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });

@@ -55,7 +55,8 @@ std::map<Node, std::uint32_t> nodes_of(const RankTrace& trace, std::string_view 
   return nodes;
 }
 
-/// The event of the _Send node that belongs to this _Recv node; kNone if it was not recorded.
+/// Returns the event of the _Send node that belongs to this _Recv node; kNone if it was not
+/// recorded.
 std::uint32_t sender_of(const std::map<Node, std::uint32_t>& sends, Node receive) {
   --receive.number;
   const auto found = sends.find(receive);

@@ -69,7 +69,7 @@ bool talks_to_other_hosts(const RankTrace& rank) {
   return elsewhere >= here;
 }
 
-/// The time at which the rank's last work within a step ends.
+/// Returns the time at which the rank's last work within a step ends.
 Nanos work_ends(const RankTrace& rank, const StepMark& step) {
   Nanos last = step.start;
   const Events& e = rank.events;

@@ -13,8 +13,8 @@
 namespace weft::trace {
 namespace {
 
-// The rank in the file's name, -1 if there is none. The number in "node1-4711.wire.weftlog" is a
-// process id, because a probe starts before the rank is known.
+// Returns the rank in the file's name; -1 if there is none. The number in "node1-4711.wire.weftlog"
+// is a process id, because a probe starts before the rank is known.
 std::int32_t rank_of(const std::string& file) {
   const bool named_by_process = file.ends_with(".weftlog") && !name_before_rank(file).empty();
   return named_by_process ? -1 : rank_from_name(file);

@@ -88,7 +88,8 @@ bool add_ids(protozero::pbf_reader& message, std::vector<std::uint64_t>& out) {
   return true;
 }
 
-/// False if a field has another wire type than the schema gives its number.
+/// Decodes the fields of a node. Returns false if the wire type of a field is not the wire type
+/// that the schema gives to its number.
 bool decode_fields(std::string_view bytes, Node& node) {
   std::string_view inputs;
   protozero::pbf_reader message(bytes.data(), bytes.size());

@@ -32,9 +32,9 @@ constexpr DiagnosticKind kNothing{"execution-trace-unused", Severity::kInfo,
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 constexpr std::size_t kLargestTable = 50'000'000;  // entries, that is 200 MB
 
-// Longest common subsequence of the positions 0..n and 0..m, where same(i, j) tells whether two
+// Finds a longest common subsequence of the positions 0..n and 0..m. same(i, j) tells whether two
 // positions match. Equal heads and tails are paired first, so the quadratic table covers only the
-// part in the middle that differs. If even that table exceeds kLargestTable, the middle stays
+// part in the middle that differs. If this table would still exceed kLargestTable, the middle stays
 // unpaired.
 Pairs align(std::size_t n, std::size_t m,
             const std::function<bool(std::size_t, std::size_t)>& same) {
@@ -79,7 +79,8 @@ struct Candidate {
   std::int64_t elements = -1;
 };
 
-// An unknown kind or size matches everything: older files leave these values out.
+// Whether two calls can be the same call. An unknown kind or size matches everything, because older
+// files leave these values out.
 bool alike(const Candidate& a, const Candidate& b) {
   const bool kinds =
       a.kind == CollectiveKind::kOther || b.kind == CollectiveKind::kOther || a.kind == b.kind;

@@ -40,7 +40,8 @@ Arrivals arrivals_of(const Timeline& timeline, const Response& response) {
   return all;
 }
 
-/// Start of the last negotiation among the tensors of a response; -1 if none is recorded.
+/// Returns the start of the last negotiation among the tensors of a response; -1 if no negotiation
+/// is recorded.
 Nanos negotiated_from(const Timeline& timeline, const Response& response) {
   Nanos last = -1;
   for (const std::uint32_t use : response.uses) {
@@ -61,11 +62,11 @@ std::string label_of(const Timeline& timeline, const Response& response) {
   return label + ")";
 }
 
-/// The step of each response: how often its tensors occurred before. The step is -1 for
+/// Returns the step of each response: how often its tensors occurred before. The step is -1 for
 ///   * tensors that occur once: these are the broadcasts at the start of the job,
 ///   * the last step, if it has fewer tensors than the one before: the recording ended inside it,
 ///   * the first step, if others follow: the file does not show when its computation began.
-/// Empty if no tensor occurs twice.
+/// Returns an empty list if no tensor occurs twice.
 std::vector<std::int32_t> steps_of(const Timeline& timeline,
                                    const std::vector<Response>& responses) {
   std::map<std::uint32_t, std::int32_t> total;
@@ -159,7 +160,7 @@ class RankMaker {
       if (elements < 0) break;
       elements = std::min(elements + part.elements, kMostElements);
     }
-    // The shapes in the file are those of the outputs.
+    // The file gives the shapes of the outputs.
     detail.out_elements = elements;
     trace.collectives.push_back(detail);
     KernelDetail kernel;

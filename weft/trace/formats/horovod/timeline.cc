@@ -31,8 +31,8 @@ std::optional<std::int32_t> rank_of(std::string_view name) {
   return rank;
 }
 
-/// The number of elements of a shape such as "[64, 3, 7, 7]"; -1 if the text is not a shape or the
-/// tensor would be implausibly large.
+/// Returns the number of elements of a shape such as "[64, 3, 7, 7]". Returns -1 if the text is not
+/// a shape or the tensor would be implausibly large.
 std::int64_t elements_of(std::string_view shape) {
   constexpr std::int64_t kMost = std::int64_t{1} << 45;
   const std::int64_t elements = shape.empty() ? -1 : shape_elements(shape);

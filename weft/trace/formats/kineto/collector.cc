@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
-// The number at the end of a text; 0 if there is none. Depending on its version, Kineto writes a
-// process, thread or stream as "25738", 7 or "stream 7".
+// Returns the number at the end of a text; 0 if there is none. Depending on its version, Kineto
+// writes a process, thread or stream as "25738", 7 or "stream 7".
 std::int64_t trailing_int(std::string_view text) {
   if (const auto whole = parse_int(text)) return *whole;
   const std::size_t last = text.find_last_not_of("0123456789");
@@ -47,7 +47,8 @@ SyncKind sync_kind_of(std::string_view text) {
   return SyncKind::kContextSync;
 }
 
-// The kind of event that a span becomes; nullopt if spans of this category are only counted.
+// Returns the kind of event that a span becomes; nullopt if spans of this category are only
+// counted.
 std::optional<EventKind> kind_of(const RawEvent& event) {
   switch (event.category) {
     case Category::kOperator:
@@ -87,8 +88,8 @@ void append_dim3(std::string& out, std::string_view text) {
   }
 }
 
-// A file may contain a few events of helper processes, such as data loaders. The process with the
-// most host events is the one that trains.
+// Returns the process that trains. A file may contain a few events of helper processes, such as
+// data loaders. So the process with the most host events is taken.
 std::int64_t busiest_process(const RankTrace& trace) {
   std::vector<std::int64_t> events(trace.lanes.size(), 0);
   for (const std::uint32_t lane : trace.events.lane) ++events[lane];
@@ -252,8 +253,8 @@ void Collector::add_metadata(const RawEvent& event) {
   lane_names_[{trailing_int(event.pid), trailing_int(event.tid)}] = event.arg_name;
 }
 
-// Launch dimensions as "GRID/BLOCK", for example "24,1,1/128,1,1". Most kernels repeat a few
-// shapes, so the text is interned.
+// Returns the launch dimensions as "GRID/BLOCK", for example "24,1,1/128,1,1". The text is
+// interned, because most kernels repeat a few shapes.
 NameId Collector::shape_of(const RawEvent& event) {
   if (event.grid.empty() || event.block.empty()) return 0;
   scratch_.clear();
@@ -263,8 +264,8 @@ NameId Collector::shape_of(const RawEvent& event) {
   return trace_.names.intern(scratch_);
 }
 
-// The index of the collective that an event describes; kNone for other events. The host call of a
-// collective may have these arguments, and so may its kernel.
+// Returns the index of the collective that an event describes; kNone for other events. The host
+// call of a collective may have these arguments, and so may its kernel.
 std::uint32_t Collector::collective_of(const RawEvent& event) {
   const bool any = !event.collective.empty() || event.in_elements != kAbsent ||
                    event.group_size != kAbsent || !event.group.empty();
@@ -300,8 +301,8 @@ void Collector::note_group(const RawEvent& event) {
   if (!group.ranks.empty()) groups_.insert_or_assign(group.name, std::move(group));
 }
 
-// The index of the event's detail record; kNone if there is nothing to record. The same holds for
-// the other *_detail() functions.
+// Returns the index of the event's detail record; kNone if there is nothing to record. The other
+// *_detail() functions do the same.
 std::uint32_t Collector::host_detail(const RawEvent& event) {
   trace_.facts.stacks |= event.has_stack;
   HostOpDetail detail;

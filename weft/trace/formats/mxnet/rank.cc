@@ -39,7 +39,7 @@ bool is_device(std::string_view process) {
          process == "cpu shared/";
 }
 
-/// The ordinal in "gpu/3"; -1 for anything else.
+/// Returns the ordinal in "gpu/3"; -1 for any other text.
 std::int32_t gpu_number(std::string_view device) {
   if (!device.starts_with("gpu/")) return -1;
   device.remove_prefix(4);
@@ -58,8 +58,8 @@ bool pushes_work(std::string_view call) {
                      [&](std::string_view prefix) { return call.starts_with(prefix); });
 }
 
-/// The kind of exchange with parameter servers: "push", "pull" or "pushpull". Empty for other work,
-/// including reductions within the process.
+/// Returns the kind of exchange with parameter servers: "push", "pull" or "pushpull". Returns ""
+/// for other work, including reductions within the process.
 std::string_view exchange_of(std::string_view op) {
   if (!op.starts_with("KVStoreDist")) return {};
   if (op.ends_with("PushPull")) return "pushpull";
@@ -67,7 +67,8 @@ std::string_view exchange_of(std::string_view op) {
   return op.ends_with("Pull") ? "pull" : std::string_view();
 }
 
-/// The number in a name such as "step 3", "Iteration #3" or "batch_3"; nullopt for other names.
+/// Returns the number in a name such as "step 3", "Iteration #3" or "batch_3"; nullopt for other
+/// names.
 std::optional<std::int64_t> step_number(std::string_view name) {
   std::string word;
   std::size_t i = 0;

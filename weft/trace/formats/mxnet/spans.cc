@@ -37,7 +37,7 @@ void SpanCollector::add(const ChromeEvent& event, std::string_view arg_name, std
   }
   const bool memory = event.phase == 'C' && event.name.starts_with(kMemoryCounter);
   const bool used = memory || std::string_view("BEbeX").find(event.phase) != std::string_view::npos;
-  // Leave out marks, events without a phase, and all counters except those of memory.
+  // Leave out marks, events without a phase, and all counters except memory counters.
   if (!used || event.phase == 0) return;
   const std::optional<Nanos> time = parse_thousandths(event.ts);
   if (!time || *time < 0 || *time > kLatest) {

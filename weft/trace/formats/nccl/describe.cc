@@ -41,7 +41,8 @@ std::string_view dtype_name(std::string_view nccl) {
   return found == std::end(kDtypes) ? nccl : found->weft;
 }
 
-// The name of the function that the rest of Weft uses; messages are split into send and recv.
+// Returns the name of the function that the rest of Weft uses. Messages are split into send and
+// recv.
 std::string_view function_name(std::string_view function, CollectiveKind kind) {
   if (kind == CollectiveKind::kOther) return function;
   if (kind != CollectiveKind::kSendRecv) return to_text(kind);

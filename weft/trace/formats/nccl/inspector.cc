@@ -107,9 +107,9 @@ void read_performance(JsonScanner& json, Performance& perf) {
   });
 }
 
-// The host polls the channels, so it sees their start late; a length that the GPU measured is more
-// precise. The end is taken from the host. Without channel times the operation starts when it was
-// enqueued.
+// Returns the time of an operation on the device. The host polls the channels, so it sees their
+// start late. A length that the GPU measured is more precise. The end is taken from the host.
+// Without channel times the operation starts when it was enqueued.
 Span time_of(const Performance& perf) {
   Span span = perf.kernel;
   if (span.known() && perf.by_gpu && perf.length > 0) {

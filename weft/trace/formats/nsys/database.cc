@@ -24,7 +24,8 @@ constexpr std::int64_t kInstructionsAtLeast = 2'000'000;
 constexpr int kLongestValue = 256 << 20;
 constexpr std::size_t kHeaderBytes = 100;
 
-/// A name as an SQL identifier: in double quotes, with double quotes inside doubled.
+/// Returns a name as an SQL identifier: in double quotes, with double quotes inside the name
+/// doubled.
 std::string quoted(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {

@@ -37,8 +37,8 @@ std::string_view without_version(std::string_view name) {
   return name;
 }
 
-/// The name of a value of nsys's ENUM_CUDA_MEMCPY_OPER, as Kineto writes it. The last three values
-/// are copies of unified memory; they get the name of their direction.
+/// Returns the name of a value of nsys's ENUM_CUDA_MEMCPY_OPER, as Kineto writes it. The last three
+/// values are copies of unified memory. They get the name of their direction.
 std::string_view copy_name(std::int64_t kind) {
   constexpr std::array<std::string_view, 14> kNames = {
       "Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA", "Memcpy AtoH",

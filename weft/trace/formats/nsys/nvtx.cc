@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLongestStepName = 48;  // no known name of a step is longer
 
-/// The text after the first `label`; empty if there is none.
+/// Returns the text after the first `label`; "" if there is no such label.
 std::string_view text_after(std::string_view text, std::string_view label) {
   const std::size_t at = text.find(label);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + label.size());
@@ -25,8 +25,8 @@ std::int64_t leading_number(std::string_view text) {
   return parse_int(text.substr(0, text.find_first_not_of("0123456789"))).value_or(-1);
 }
 
-/// The list at the start of a text: "[[4, 8], [8]]" in "[[4, 8], [8]], more". Empty if the list is
-/// not closed.
+/// Returns the list at the start of a text: "[[4, 8], [8]]" for "[[4, 8], [8]], more". Returns ""
+/// if the list is not closed.
 std::string_view leading_list(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

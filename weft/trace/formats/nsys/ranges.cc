@@ -78,8 +78,9 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
   }
 }
 
-// The index of the collective that a range of NCCL describes; kNone if the range has no size. The
-// ranges that create a communicator tell its size, which is kept for the collectives after it.
+// Returns the index of the collective that a range of NCCL describes; kNone if the range has no
+// size in bytes. The ranges that create a communicator tell the number of its ranks, which is kept
+// for the collectives after it.
 std::uint32_t Events::collective_of(Draft& draft, std::string_view function,
                                     const NcclPayload& payload) {
   if (payload.ranks > 0) draft.communicators[payload.communicator] = payload;

@@ -98,7 +98,7 @@ void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& 
   }
 }
 
-/// The first run that has not ended at `begin`; if all runs have ended, the last run.
+/// Returns the first run that has not ended at `begin`; if all runs have ended, the last run.
 Run& run_at(std::vector<Run>& runs, Nanos begin) {
   for (Run& run : runs) {
     for (const RankTrace& trace : run.ranks) {

@@ -42,7 +42,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
 enum class LogState : std::uint32_t { kRecording = 0, kClosed = 1, kNoSpace = 2, kAtLimit = 3 };
 
-/// A little-endian number; memcpy because the offset need not be aligned.
+/// Reads a little-endian number. Uses memcpy because the offset need not be aligned.
 template <class T>
 T at(std::string_view bytes, std::size_t offset) {
   T value{};

@@ -99,7 +99,7 @@ std::optional<TrackName> parse_track(std::string_view text) {
   return track;
 }
 
-/// An integer from 0 to 2^31 - 1; -1 for any other value, including null.
+/// Reads an integer from 0 to 2^31 - 1. Returns -1 for any other value, including null.
 std::int32_t small_int(JsonScanner& json) {
   const auto value = parse_int(json.number());
   if (!value || *value < 0 || *value > 0x7fffffff) return -1;
@@ -134,8 +134,8 @@ bool usable(const RawEvent& event, const TrackId& id) {
          event.detail.step >= 0;
 }
 
-/// The index of a track; added at its first event. The rank follows from the tid, which is
-/// 5 * rank + number of the track.
+/// Returns the index of a track. The track is added at its first event. The rank follows from the
+/// tid, which is 5 * rank + number of the track.
 std::uint32_t track_of(File& file, const TrackId& id) {
   // Successive events are mostly of the same track, so try the last one before the map.
   if (!file.events.empty() && file.tracks[file.events.back().track].id == id) {
@@ -286,7 +286,7 @@ std::map<WorkerKey, std::int32_t> number_workers(const std::vector<Track>& track
   return numbers;
 }
 
-/// A step lasts from the first start to the last end of its events.
+/// Marks the steps of a rank. A step lasts from the first start to the last end of its events.
 void mark_steps(RankTrace& rank) {
   std::map<std::int32_t, std::pair<Nanos, Nanos>> span;
   for (std::size_t i = 0; i < rank.events.size(); ++i) {

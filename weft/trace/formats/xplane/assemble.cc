@@ -50,8 +50,8 @@ bool is_host_plane(const RawPlane& plane) {
          plane.name == "/host:python-tracer";
 }
 
-/// The device number in the name of a plane: "/device:GPU:3" and "/device:TPU:3 SparseCore 1" are
-/// both device 3.
+/// Returns the device number in the name of a plane: "/device:GPU:3" and "/device:TPU:3 SparseCore
+/// 1" both belong to device 3.
 std::int32_t device_number(std::string_view plane) {
   plane.remove_prefix(std::min(plane.find_last_of(':') + 1, plane.size()));
   const auto number = parse_int(plane.substr(0, plane.find(' ')));

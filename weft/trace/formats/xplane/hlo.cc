@@ -39,7 +39,7 @@ struct Array {
   std::int64_t elements = 0;
 };
 
-// The product, or -1 if it is too large or a factor is unknown.
+// Returns the product, or -1 if it is too large or a factor is unknown.
 std::int64_t times(std::int64_t a, std::int64_t b) {
   if (a < 0 || b < 0 || (b > 0 && a > kMostElements / b)) return -1;
   return a * b;
@@ -65,7 +65,7 @@ void set_size(const std::vector<Array>& arrays, HloCollective& out) {
 
 protozero::data_view take_view(protozero::pbf_reader& message) { return message.get_view(); }
 
-// A repeated integer, which protobuf writes either one field per value or packed.
+// Reads a repeated integer. Protobuf writes it either as one field per value or packed.
 std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
   std::vector<std::int64_t> list;
   if (message.wire_type() == protozero::pbf_wire_type::varint) {
@@ -160,7 +160,8 @@ std::vector<std::vector<std::int64_t>> iota_groups(std::int64_t rows, std::int64
   return groups;
 }
 
-// A CollectiveDeviceList has explicit groups (field 1) or their compact form (field 2).
+// Adds the groups of a CollectiveDeviceList. It has explicit groups (field 1) or their compact form
+// (field 2).
 void add_device_list(protozero::data_view list, HloCollective& out) {
   protozero::pbf_reader message(list);
   while (message.next()) {

@@ -15,8 +15,8 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The value after a label, up to the next space: for "grid:16,1,1 block:512,1,1" and the label
-/// "grid:" it is "16,1,1".
+/// Returns the value after a label, up to the next space: "16,1,1" for "grid:16,1,1 block:512,1,1"
+/// and the label "grid:".
 std::string_view detail_after(std::string_view details, std::string_view word) {
   const std::size_t at = details.find(word);
   if (at == std::string_view::npos) return {};
@@ -24,8 +24,8 @@ std::string_view detail_after(std::string_view details, std::string_view word) {
   return details.substr(0, details.find_first_of(" \n"));
 }
 
-/// The stream number in a line name such as "Stream #17(Kernel)". Lines of other devices have no
-/// such name; their line id is used.
+/// Returns the stream number in a line name such as "Stream #17(Kernel)". Lines of other devices
+/// have no such name; their line id is returned.
 std::int64_t stream_number(const RawLine& line) {
   constexpr std::string_view kPrefix = "Stream #";
   if (!line.name.starts_with(kPrefix)) return line.id;
@@ -115,7 +115,8 @@ DecodedEvent decode_stats(const RawPlane& plane, std::size_t index, const StatId
   return event;
 }
 
-// The model of the device if the plane names it, else its vendor and kind, such as "Nvidia GPU".
+// Names the device: by its model if the plane tells it, else by its vendor and kind, such as
+// "Nvidia GPU".
 void RankColumns::describe_device(const RawPlane& plane, const StatIds& ids) {
   std::string name = contains(plane.name, ":TPU:")   ? "TPU"
                      : contains(plane.name, ":GPU:") ? "GPU"
@@ -280,8 +281,8 @@ void RankColumns::set_group(const HloCollective& known, CollectiveDetail& detail
   }
 }
 
-// The step number is taken from a stat, else from the profiler's own group number, else from the
-// name of the event.
+// Adds a step that the device marked. The step number is taken from a stat, else from the
+// profiler's own group number, else from the name of the event.
 void RankColumns::add_device_step(const DecodedEvent& event, std::uint32_t lane) {
   ++seen_;
   std::int64_t number = event.step >= 0 ? event.step : event.group;

@@ -10,11 +10,11 @@ constexpr std::string_view kReceiveStarts = "ExecutorState::ProcessAsync::Start"
 constexpr std::string_view kReceiveDone = "ExecutorState::ProcessAsync::Done";
 constexpr std::string_view kReceive = "_Recv";
 constexpr std::string_view kSend = ":_Send";
-/// The event in which an executor runs its ready nodes, one after another. It has the number of the
-/// execution, which the sends inside it lack.
+/// The event in which an executor runs its ready nodes, one after another. The event has the number
+/// of the execution. The sends inside the event lack this number.
 constexpr std::string_view kRunNodes = "ExecutorState::Process";
-/// A thread of the pool starts a task. The task that completes a receive allocates a buffer for the
-/// tensor; the size of this allocation is the size of the tensor.
+/// The event with which a thread of the pool starts a task. The task that completes a receive
+/// allocates a buffer for the tensor. The size of this allocation is the size of the tensor.
 constexpr std::string_view kTask = "ThreadpoolListener::StartRegion";
 constexpr std::string_view kAllocation = "MemoryAllocation";
 

@@ -22,7 +22,7 @@ constexpr DiagnosticKind kBadMessage{"damaged-message", Severity::kDataLoss,
                                      "parts that could not be decoded were left out",
                                      "copy the file again, or record again"};
 
-/// The host in a file name: "tw003" for ".../tw003.xplane.pb.gz".
+/// Returns the host in a file name: "tw003" for ".../tw003.xplane.pb.gz".
 std::string host_from_name(std::string_view path) {
   path.remove_prefix(std::min(path.find_last_of('/') + 1, path.size()));
   return std::string(path.substr(0, path.find(".xplane")));
