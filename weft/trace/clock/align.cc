@@ -232,7 +232,8 @@ class Aligner {
     }
   }
 
-  // The end and the start of a sample on the common clock, according to the current solution.
+  // These return the end and the start of a sample on the common clock, according to the current
+  // solution.
   double end(std::size_t i) const {
     const ClockSample& s = problem_.samples[i];
     return s.end + solution_.offset[s.clock] + solution_.rate[s.clock] * s.place;
@@ -323,8 +324,8 @@ class Aligner {
   std::vector<std::int64_t> rate_bound_;  // ppb; becomes ClockFit::rate_uncertainty_ppb
 };
 
-// rate * elapsed, rounded to the nearest nanosecond. (One part per billion of a second is one
-// nanosecond.) Whole seconds are multiplied separately, so that the product cannot overflow.
+// Returns rate * elapsed, rounded to the nearest nanosecond. (One part per billion of a second is
+// one nanosecond.) Whole seconds are multiplied separately, so that the product cannot overflow.
 Nanos drift(std::int64_t rate_ppb, Nanos elapsed) {
   const Nanos rest = rate_ppb * (elapsed % kSecond);
   const Nanos half = rest >= 0 ? kSecond / 2 : -kSecond / 2;

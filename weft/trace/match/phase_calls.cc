@@ -62,7 +62,7 @@ bool describe(const Run& run, const RankTrace& self, std::string_view name, cons
     return call.group_size > 1;
   }
   if (name == "embedding-grads-all-reduce") {
-    // The first and the last stage both hold the tied embedding table.
+    // The first stage and the last stage hold copies of the tied embedding table.
     call.group = "embedding of replica " + std::to_string(self.replica);
     call.group_size = layout.stages > 1 ? 2 : 1;
     return call.group_size > 1;

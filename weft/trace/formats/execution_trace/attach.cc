@@ -174,7 +174,8 @@ class Attaching {
     return list;
   }
 
-  /// False if the profile has no calls of this sort, so that run() tries the next one.
+  /// Pairs the calls and completes the collectives. Returns false if the profile has no calls of
+  /// this sort, so that run() tries the next way.
   bool try_pairing(const std::vector<Candidate>& profile, const std::vector<Candidate>& execution) {
     if (profile.empty()) return false;
     in_profile_ = profile.size();
@@ -189,8 +190,8 @@ class Attaching {
     return true;
   }
 
-  // The collective index in the detail record of an event. Creates the detail record if the event
-  // has none.
+  // Returns the collective index in the detail record of an event. Creates the detail record if the
+  // event has none.
   std::uint32_t& collective_slot(std::uint32_t event) {
     std::uint32_t& detail = trace_.events.detail[event];
     if (trace_.events.kind[event] == EventKind::kKernel) {

@@ -26,7 +26,7 @@ std::vector<std::uint64_t> differences(std::span<const std::int64_t> values,
                                        std::span<const std::uint32_t> keys, Prediction prediction) {
   const bool by_key = prediction == Prediction::kPreviousSameKey;
   std::vector<std::uint64_t> out(values.size());
-  // The last value of each key. The other predictions use one entry; for kZero it stays 0.
+  // The last value of each key. Predictions without key use one entry; for kZero it stays 0.
   std::vector<std::uint64_t> last(by_key ? table_size(keys) : 1, 0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<std::uint64_t>(values[i]);

@@ -136,7 +136,8 @@ class Unpacker {
   }
 
  private:
-  /// Null if the section is absent or something failed before. Marks the section as known.
+  /// Looks up a section and marks it as known. Returns null if the section is absent or something
+  /// failed before.
   const Entry* find(const std::string& name) {
     const Entry* entry = status_ ? container_.find(name) : nullptr;
     if (entry != nullptr) known_.insert(entry->name);

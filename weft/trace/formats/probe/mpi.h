@@ -17,7 +17,7 @@ namespace weft::trace::probe {
 /// Collects all records of a log, then turns them into a RankTrace.
 class MpiRecords {
  public:
-  /// False if the record cannot be used. Ignores records of other types.
+  /// Adds a record. Returns false if it cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
   /// Returns the calls as host work of a rank. Communication becomes annotations ("mpi:allreduce",
   /// ...), and waits become host ops ("MPI_Wait"). Non-blocking calls are on separate lanes.

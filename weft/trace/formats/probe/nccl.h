@@ -21,7 +21,7 @@ namespace weft::trace::probe {
 /// Collects all records of a log, then turns them into transfers and a RankTrace.
 class NcclRecords {
  public:
-  /// False if the record cannot be used. Ignores records of other types.
+  /// Adds a record. Returns false if it cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
   /// Returns the steps of the proxy thread as transfers, sorted by start. Sets `epoch` to the
   /// earliest start, and gives all times relative to it.

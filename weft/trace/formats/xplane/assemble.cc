@@ -320,7 +320,7 @@ class Assembly {
     event.text = name->second.name;
     event.name = name->second.display.empty() ? instruction_name(event.text)
                                               : std::string_view(name->second.display);
-    // Round start and end down. So if one event ends exactly where the next one starts, this also
+    // Round start and end down. So if one event ends exactly where the next event starts, this also
     // holds for the rounded times.
     event.start = line.timestamp_ns + raw.offset_ps / 1000;
     event.duration = line.timestamp_ns + (raw.offset_ps + raw.duration_ps) / 1000 - event.start;
