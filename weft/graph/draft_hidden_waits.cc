@@ -157,8 +157,8 @@ struct Unexplained {
   OpId cause = kNoId;          ///< device work that had just ended; kNoId if none had
 };
 
-/// Finds the silences in which the same call mostly follows a kernel of the same name, and adds
-/// their edges.
+/// Handles case 2 of the file head. Finds silences after which a thread mostly continues with the
+/// same call behind a kernel of the same name. Adds an edge for each of these silences.
 void add_repeated(RankDraft& draft, const std::vector<Unexplained>& silences) {
   std::map<std::string_view, std::size_t> of_call;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> of_pair;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The global dataflow graph of a job. It has one op for each piece of work of every rank. An edge
-// says that its source must end before its destination may start. All timing follows from one rule:
+// Defines the global dataflow graph of a job. It has one op for each piece of work of every rank.
+// An edge says that its source must end before its destination may start. All timing follows from
+// one rule:
 //
 //     start(op) = max over its in-edges of end(source) + delay,   end(op) = start(op) + duration
 //

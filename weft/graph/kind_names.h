@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of all kinds in the text form, in the order of the enumerators. Private to this room.
+// Lists the names that the text form uses for all kinds (of ops, lanes, edges and collectives), in
+// the order of the enumerators. Private to this room.
 #pragma once
 
 #include <array>

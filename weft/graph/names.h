@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of ops that build() adds itself or that later rooms search for.
+// Defines the names of special ops. build() adds some of these ops itself. Later rooms search for
+// ops by these names.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of work in an op timeline, and their names in the timelines of ByteDance's straggler
-// study. Private to this room.
+// Lists the kinds of work in an op timeline, and their names in the timelines of ByteDance's
+// straggler study. Private to this room.
 #pragma once
 
 #include <array>

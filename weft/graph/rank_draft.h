@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft describes what the threads and streams of one rank did, and in which order. It is that
-// rank's part of the graph before build() joins the ranks. Private to build(), which drafts the
-// ranks in parallel.
+// Makes the draft of one rank. A draft describes what the threads and streams of the rank did, and
+// in which order. It is this rank's part of the graph before build() joins the ranks. Private to
+// build(), which drafts the ranks in parallel.
 #pragma once
 
 #include <cstdint>

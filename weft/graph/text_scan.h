@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of the text form: words, quoted text, numbers and times. Private to this room.
+// Reads the tokens of the text form: words, quoted text, numbers and times. Private to this room.
 #pragma once
 
 #include <charconv>
