@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// accuracy [--markdown] [TRACES_DIR]: measures how close Weft's answers are to the truth. It prints
-// one table per acceptance bar, which is the largest error that is accepted. Exit status: 0 if no
-// bar fails, 1 if one fails, 3 if a file could not be read, 4 if there are no recordings.
-// `accuracy --markdown > docs/reference/accuracy.md` regenerates that page.
+// accuracy [--markdown] [TRACES_DIR]: measures how close Weft's answers are to the truth. Each kind
+// of answer has a bar, the largest error that is accepted. The program prints one table per bar.
+// Exit status: 0 if no bar fails, 1 if one fails, 3 if a file could not be read, 4 if there are no
+// recordings. `accuracy --markdown > docs/reference/accuracy.md` regenerates that page.
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most bars compare one prediction with one measured time. HeldOutStepBar is the exception: the
-// recorded steps of a job differ by chance, and no prediction can foresee that. So next to its
-// error it reports the error of a trivial predictor (the mean of the other steps, "scatter") and a
-// lower bound for the error of any prediction within the range of the other steps. A figure that
-// exceeds its bar only because of these is MISSED, not FAIL.
+// Measures Weft's predictions for the tables of bench/accuracy.cc. Most tables compare one
+// prediction with one measured time. HeldOutStepBar is different: the recorded steps of a job
+// differ by chance, and no prediction can foresee these differences. So next to the error of Weft's
+// prediction, it reports two more errors. "scatter" is the error if the mean of the other steps is
+// taken as the prediction. The lower bound is the least error of any prediction within the range of
+// the other steps. If an error exceeds its bar only because the steps differ so much, its verdict
+// is MISSED, not FAIL.
 #include "bench/accuracy_bars.h"
 
 #include <algorithm>
@@ -44,8 +46,8 @@ std::optional<double> find(const std::map<std::string, double>& truth, const std
   return it == truth.end() ? std::nullopt : std::optional(it->second);
 }
 
-/// The what-if that describes a variant of a truth file: "no_sync" is comm=off, "bucket25" is
-/// ddp.bucket_mb=25. Empty for variants that no what-if describes.
+/// A truth file names variants of a job. Returns the what-if for a variant: comm=off for "no_sync",
+/// ddp.bucket_mb=25 for "bucket25". Returns an empty text if no what-if describes the variant.
 std::string what_if_of(const std::string& variant) {
   if (variant == "no_sync") return "comm=off";
   if (!variant.starts_with("bucket")) return {};
@@ -179,8 +181,9 @@ Status WhatIfBar::add(const JobSet& set, const predict::Job& job) {
     const double error = predicted / truth - 1;
     const double change = truth / *recorded - 1;
     const double predicted_change = predicted / ms(prediction.baseline.step) - 1;
-    // Changes are relative to the recorded configuration, timed and predicted alike, so a constant
-    // error of the prediction cannot hide a wrong direction.
+    // A change is the difference from the recorded configuration. Measured times are compared with
+    // measured times, and predictions with predictions. So a constant error of all predictions
+    // cannot hide a wrong direction.
     const bool clear = std::abs(change) > kClearChange;
     const bool right = !clear || (change > 0) == (predicted_change > 0);
     errors_.push_back(std::abs(error));
@@ -249,8 +252,9 @@ Status StragglerBar::add(const std::string& name, const predict::Job& job) {
 void ClockBar::add(const std::string& name, const trace::Run& run) {
   if (run.ranks.size() < 2) return;
   Diagnostics diagnostics;
-  // Real clocks have errors of their own, so recovery is measured against the alignment of the
-  // unchanged recording. The fixed seed makes the figures reproducible.
+  // The clocks of the recording also have errors, which are unknown. So the alignment of the
+  // recording with falsified clocks is compared with the alignment of the unchanged recording. The
+  // fixed seed makes the figures reproducible.
   const trace::Alignment untouched =
       trace::align(run, trace::match_calls(run, diagnostics), {}, diagnostics);
   std::mt19937 random(11);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptance bars for Weft's answers. Each class below measures one kind of answer: add() takes
-// one recording after the other, so that only one is in memory at a time, and table() gives the
-// result.
+// Measures how good Weft's answers are. Each class below measures one kind of answer and compares
+// its error with a bar, the largest error that is accepted. Call add() for one recording after the
+// other, so that only one of them is in memory at a time. Then table() returns the result.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace weft::accuracy {
 
-/// How exactly a replay of the unchanged recording gives the recorded steps.
+/// Measures how exactly a replay of the unchanged recording gives the recorded steps.
 class SelfReplayBar {
  public:
   void add(const JobSet& set, const predict::Job& job);
@@ -27,7 +27,7 @@ class SelfReplayBar {
                {}};
 };
 
-/// How well one recorded step is predicted from the other recorded steps.
+/// Measures how well one recorded step is predicted from the other recorded steps.
 class HeldOutStepBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -43,7 +43,8 @@ class HeldOutStepBar {
   std::vector<Figures> sets_;
 };
 
-/// How well the step without profiler is predicted, compared with the job timed without profiler.
+/// Measures how well the step without profiler is predicted: compares the prediction with the
+/// measured step of a run without profiler.
 class UnprofiledStepBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -58,7 +59,7 @@ class UnprofiledStepBar {
                {}};
 };
 
-/// How well configurations are predicted that were not recorded.
+/// Measures how well Weft predicts configurations of a job that were not recorded.
 class WhatIfBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -71,7 +72,8 @@ class WhatIfBar {
   int wrong_changes_ = 0;  ///< those of them that were predicted in the wrong direction
 };
 
-/// The cost of stragglers and the culprit, compared with the published answers.
+/// Compares Weft's answers about stragglers (by how much they slow the job down, and which worker
+/// or stage is the cause) with published answers for the same jobs.
 class StragglerBar {
  public:
   Status add(const std::string& name, const predict::Job& job);
@@ -85,7 +87,8 @@ class StragglerBar {
                {}};
 };
 
-/// How much of artificial clock errors of up to 50 ms is left after alignment.
+/// Adds errors of up to 50 ms to clocks, aligns the clocks, and measures how much of the errors is
+/// left.
 class ClockBar {
  public:
   void add(const std::string& name, const trace::Run& run);

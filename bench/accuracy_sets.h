@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds recordings, and the measured times that predictions are compared with, by the names of the
-// files in a folder.
+// Finds recordings in a folder, by the names of the files. It also finds the measured times with
+// which predictions for these recordings are compared.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct JobSet {
   std::string run;  ///< see LoadOptions::run
   /// The field pipelined_ms of each variant in the truth file; empty if there is no truth file.
   std::map<std::string, double> truth_ms;
-  /// From allreduce-wN.json in the same folder, where N is the job's number of ranks.
+  /// The link tables in allreduce-wN.json in the same folder, where N is the job's number of ranks.
   std::vector<cost::LinkTable> links;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how well Weft matches collectives and aligns clocks on real recordings.
 // For every recording of several ranks it prints
-// - how many calls and matches there are, and how far apart the ends of a match lie before and
-//   after alignment;
-// - the error that remains after the bench has falsified the clocks by up to 50 ms (and, on long
-//   recordings, by 50 ppm of drift) and aligned them again.
+// - how many calls and matches there are. A match is the calls of several ranks that are one
+//   collective. All calls of a match end at about the same time, so the bench also prints how far
+//   apart their ends are before and after alignment;
+// - the error that remains after the bench has changed the clocks by up to 50 ms (and, in long
+//   recordings, by a drift of 50 ppm) and has aligned them again.
 // The true clocks of a recording are unknown. The second figure therefore compares two alignments:
 // that of the recording as it is, and that of the recording with falsified clocks.
 // Usage: align_bench [TRACES]
@@ -79,7 +80,7 @@ void report(const MultiRankSet& set) {
     complete += m.complete() ? 1 : 0;
     alone += m.members.size() == 1 ? 1 : 0;
   }
-  // Identity fits give the spread on the clocks as recorded.
+  // With these corrections, which change nothing, the spread is that of the recorded clocks.
   Alignment raw = alignment;
   for (ClockFit& fit : raw.ranks) fit = ClockFit{};
   const Spread before = spread_of(run, matches, raw);
@@ -100,8 +101,8 @@ void report(const MultiRankSet& set) {
     for (WrongClock& w : wrong) w.offset = pick(random);
     worst = std::max(worst, recovery_error(run, alignment, wrong, align_wrong(run, wrong)));
   }
-  // Drift is tested on op timelines only. They are long; in a profile of a few steps 50 ppm of
-  // drift would shift no event by more than the noise.
+  // Drift is tested only on op timelines, because they are long. In a profile of a few steps, a
+  // drift of 50 ppm would shift no event by more than the noise.
   std::string drift = "-";
   if (set.phases) {
     std::vector<WrongClock> wrong(run.ranks.size());

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times whole commands on the 8 ranks of megatron-tp8, and HTA's import of the same files.
+"""Measures the times of `weft diagnose` and `weft report` on the 8 ranks of megatron-tp8, and of
+HTA's import of the same files.
 
 Usage: commands.py WEFT [--traces DIR] [--venv DIR] [--repeats N]
 

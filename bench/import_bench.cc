@@ -14,8 +14,8 @@
 
 namespace {
 
-/// The value of a line of /proc/self/status, in bytes. VmHWM is the peak of the resident set so
-/// far, VmRSS its current size.
+/// The value of a line of /proc/self/status, in bytes. The line VmHWM has the largest size of the
+/// resident set so far, and the line VmRSS has its current size.
 long long memory(const std::string& field) {
   std::ifstream status("/proc/self/status");
   std::string word;

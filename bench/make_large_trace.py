@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a profiler trace of any size: it repeats the events of a real trace, each time later.
+"""Makes a profiler trace of any size: it repeats the events of a real trace, with later times in
+each copy.
 
-Usage: make_large_trace.py SOURCE.json.gz TARGET.json MEGABYTES
-Reading speed and memory depend on times, names and sizes of events, and these are as in a long
-recording. Correlation and sequence numbers repeat in every copy, so the file is good for measuring
-readers only.
-"""
+Usage: make_large_trace.py SOURCE.json.gz TARGET.json MEGABYTES The speed and the memory of a reader
+depend on times, names and sizes of events, and these are like those of a long recording. Every copy
+has the same correlation and sequence numbers, so the file can be used only to measure readers. """
 
 from __future__ import annotations
 

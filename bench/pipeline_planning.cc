@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares pipeline plans with those of other planners and with exhaustive search, and measures how
 // long planning takes. Bars:
-//   * PipeDream's values on its own graphs: equal within 1e-6 s, in at most 1/50 of PipeDream's
-//   time
-//     (its times were measured on a machine with two cores).
-//   * vgg-19 in four stages: equal to the best of all splits.
-//   * Other clusters: never worse than SPP's device order and bottleneck plans.
+//   * On PipeDream's own graphs, Weft computes the same values as PipeDream, within 1e-6 s, in at
+//     most 1/50 of PipeDream's time (measured on a machine with two cores).
+//   * vgg-19 in four stages: Weft's plan is as good as the best of all splits.
+//   * Other clusters: never worse than SPP's plans along SPP's own order of the devices.
 //   * Up to eight devices: no worse than SPP's plans along the best of all orders of the devices.
 //   * Speed: 64 layers on 16 devices in 100 ms; 1,000 layers on 1,024 devices in 60 s and 2 GB.
 // Times are processor times, because the machine may be busy. Exit status: 0 if the bars hold,
@@ -151,7 +150,8 @@ class InceptionShape {
   Profile profile_;
 };
 
-/// A graph with so many cuts that neither PipeDream nor a table over pairs of cuts finishes.
+/// Plans a graph that can be cut in too many ways for PipeDream, and for any method that stores a
+/// table over pairs of cuts.
 void pipedream_branches(Bars& bars) {
   const Profile profile = InceptionShape().made();
   for (const std::int32_t machines : {4, 16}) {
@@ -221,7 +221,8 @@ void splits(Bars& bars) {
   }
 }
 
-/// The best step of SPP's plans along every order of the devices, timed with all schedules.
+/// The shortest step of all plans that SPP makes along any order of the devices, simulated with all
+/// schedules.
 weft::Nanos all_orders(const Task& task) {
   Evaluator evaluator(task, plan_schedules());
   std::vector<std::int32_t> order(task.cluster.devices);
@@ -243,8 +244,9 @@ struct Gaps {
   int count = 0;
 };
 
-/// One line of the table: one-stage-per-device plans and shared plans against SPP, and with
-/// `orders` against all orders of the devices.
+/// Prints one line of the table: compares plans with one stage per device, and plans whose stages
+/// share devices, with SPP's plans. With `orders`, SPP's plans along all orders of the devices are
+/// used.
 void links(Bars& bars, Gaps& gaps, const std::string& name, const Task& task, bool orders) {
   PlannerOptions one_stage;
   one_stage.chunks = 1;

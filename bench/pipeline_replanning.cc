@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how long it takes to replan 64 layers on 16 devices, over all combinations of profiles,
 // clusters, numbers of micro-batches and memory limits. Bars: 100 ms per planning, and no plan
-// worse than SPP's. Times are processor times. If the first one is above the bar, the least of
-// three counts, because the machine may be busy.
+// worse than SPP's. Times are processor times. If the first measurement of an input is above the
+// bar, the shortest of three measurements counts, because the machine may be busy.
 //   pipeline_replanning [every=N] [only=TEXT] [list=FILE]
 // every=N takes each N-th input. only=TEXT takes the inputs whose names contain TEXT. list=FILE
 // writes one line per input (name, ms, step, bound, schedule, stages), so that two builds can be
@@ -52,9 +52,10 @@ Profile chain_of(std::vector<Layer> layers) {
   return profile;
 }
 
-/// Turns a profile into a chain of 64 layers: halves the longest layer, or merges the pair of
-/// neighbours that takes the least time, until there are 64. The output of each layer is what a cut
-/// of the original graph behind it would send.
+/// Turns a profile into a chain of 64 layers. While there are too few layers, it halves the longest
+/// one. While there are too many, it merges the two neighbours that take the least time together.
+/// The output of a layer has the size of everything that a cut after this layer would send in the
+/// original graph.
 Profile with_64_layers(const Profile& real) {
   const LayerChain chain = layer_chain(real);
   std::vector<Layer> layers;
@@ -199,8 +200,9 @@ std::vector<Named<Cluster>> clusters() {
   return all;
 }
 
-/// A memory limit. A device gets `state` times an even share of the model's parameter state, plus
-/// `kept` times an even share of the activations of one micro-batch.
+/// A memory limit. An even share is the total of the model divided by the number of devices. A
+/// device gets `state` times an even share of the parameter state, plus `kept` times an even share
+/// of the activations of one micro-batch.
 struct Memory {
   const char* name;
   double state = 0, kept = 0;

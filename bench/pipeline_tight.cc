@@ -3,8 +3,8 @@
 // plan with one stage per device fits, up to twice as much. Each plan is compared with the plans of
 // all rivals, with plans made for a single schedule, and with a plan made with far more effort.
 //   pipeline_tight [tasks=N] [only=TEXT] [list=FILE]
-// only=TEXT takes the inputs whose names contain TEXT. list=FILE writes one line per input.
-// Bar: no plan is longer than that of a rival or one made for a single schedule. Times are
+// only=TEXT takes the inputs whose names contain TEXT. list=FILE writes one line per input. Bar: no
+// plan has a longer step than the plan of a rival or a plan made for a single schedule. Times are
 // processor times. Exit status: 0 if the bar holds, else 1.
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ using namespace weft::pipeline;
 using weft::Bytes;
 using weft::Nanos;
 
-/// Memory as a multiple of the least that fits.
+/// The memory of the devices, as multiples of the least memory into which a plan fits.
 constexpr double kSlacks[] = {1.0, 1.05, 1.15, 1.3, 1.6, 2.0};
 constexpr std::int64_t kManyOps = 40'000'000;  ///< effort of the long planning
 
@@ -93,8 +93,10 @@ weft::Result<Evaluated> planned(const Task& task, const PlannerOptions& options)
   return std::move(plan.plan);
 }
 
-/// Statistics for one slack: sums of logarithms (for geometric means) and maxima of the ratio of
-/// the planned step to the best other step, to the best step with more effort, and gaps to bounds.
+/// Statistics for one memory limit. Two ratios are collected: the planned step divided by the best
+/// step of rivals and single schedules, and divided by the best step found with more effort. For
+/// each ratio there is a sum of logarithms (for the geometric mean) and a maximum. There are also
+/// sums of gaps to bounds.
 struct Row {
   double logs = 0, most = 1, more_logs = 0, most_more = 1, gaps = 0, one_stage_gaps = 0;
   double longest_ms = 0;

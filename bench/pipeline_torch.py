@@ -74,7 +74,8 @@ class Row:
 
 
 def cluster(name: str, megabits: tuple[int, ...]) -> dict[str, Any]:
-    """The cluster as the planner reads it. All messages of a host share its link to the switch."""
+    """The description of the cluster for the planner. All messages of a host share its link to the
+    switch."""
     rates = [m * 1e6 / 8 * PAYLOAD for m in megabits]
     all_of = range(len(rates))
     return {
@@ -90,7 +91,8 @@ def cluster(name: str, megabits: tuple[int, ...]) -> dict[str, Any]:
 
 
 def even(plan: dict[str, Any], schedule: str) -> dict[str, Any]:
-    """The same model on the same devices, with equally many layers per stage and a standard schedule."""
+    """A plan for the same model on the same devices, with equally many layers per stage and a
+    standard schedule."""
     devices, layers = plan["cluster"]["devices"], [layer["id"] for layer in plan["layers"]]
     ends = [len(layers) * (stage + 1) // devices for stage in range(devices)]
     stage = {

@@ -98,7 +98,7 @@ def even_cuts(layers: list[nn.Module], stages: int) -> list[nn.Sequential]:
 
 
 def torch_schedule(name: str, model: str, rounds: int) -> Any:
-    """A schedule class of torch with even cuts. Rank r has the stages r, r + world, ..."""
+    """Makes a schedule object of torch with even cuts. Rank r has the stages r, r + world, ..."""
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.schedules import get_schedule_class
 
@@ -117,7 +117,8 @@ def torch_schedule(name: str, model: str, rounds: int) -> Any:
 def variants(
     model: str, plans: dict[str, str]
 ) -> dict[str, tuple[Callable[[], object], list[nn.Parameter]]]:
-    """For each variant: a function that runs one step, and the parameters that get gradients."""
+    """Returns for each variant a function that runs one step, and the parameters that get
+    gradients."""
     import weft.torch
 
     rank, world = dist.get_rank(), dist.get_world_size()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_bench FILE...: measures speed and memory of reading a trace file on one core. Prints
 // megabytes of uncompressed JSON per second of CPU time (decompression included), and how many
-// bytes the peak memory grows per byte of JSON. The peak is that of the whole process: for a
-// reliable memory figure, give one file per run.
+// bytes the peak memory grows per byte of JSON. The peak is that of the whole process, so give only
+// one file if you need a reliable memory figure.
 #include <sys/resource.h>
 
 #include <algorithm>

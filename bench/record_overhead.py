@@ -52,7 +52,8 @@ def free_port() -> int:
 
 
 def run(mode: str, weft: str, python: Path, job: list[str], ranks: int) -> float:
-    """Runs the job in one mode; the median of steps FIRST to LAST, in milliseconds."""
+    """Runs the job in one mode and returns the median time of steps FIRST to LAST, in
+    milliseconds."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         started = []

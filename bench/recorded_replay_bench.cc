@@ -53,8 +53,9 @@ double sweep_rate(const graph::Graph& graph) {
   return static_cast<double>(graph.size()) / times[times.size() / 2];
 }
 
-/// Ops per second of a replay from scratch in which kernels are slower while communication runs.
-/// `rounds` is the number of replays until slowdowns and timeline agree.
+/// Ops per second of a complete replay in which kernels are slower while communication runs. The
+/// replay is repeated until the slowdowns agree with the timeline; `rounds` is the number of
+/// repetitions.
 double contended_rate(const graph::Graph& graph, int& rounds) {
   std::vector<double> slowdown(graph.size(), 1.0);
   for (graph::OpId op = 0; op < graph.size(); ++op) {

@@ -179,8 +179,8 @@ void bench_updates() {
   std::printf("  one kernel changed: %.0f re-replays/s, %.0f ops visited each\n", kChanges / time,
               static_cast<double>(visited) / kChanges);
 
-  // Most transfers are on the critical path, so all later ops of all ranks move. This is the
-  // expensive case of an incremental replay.
+  // Most transfers are on the critical path. So if one transfer changes, all later ops of all ranks
+  // get other times. This is the expensive case of an incremental replay.
   visited = 0;
   time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
@@ -193,7 +193,8 @@ void bench_updates() {
   std::printf("  one transfer changed: %.0f re-replays/s, %.0f ops visited each\n", kChanges / time,
               static_cast<double>(visited) / kChanges);
 
-  // What a search does: try a change, read the makespan, undo the change.
+  // This loop does what a search for a plan does: it tries a change, reads the makespan, and undoes
+  // the change.
   replay.checkpoint();
   time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {

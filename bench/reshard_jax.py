@@ -13,9 +13,9 @@ programs are made before, just as XLA's are compiled before. The results of both
 Cases with the same boxes are measured once and count as often as they occur. If jit refuses a case
 because the devices are in another order, jax.device_put is used instead.
 
-Limits: the geometric mean of XLA's time over Weft's must be at least 1.22, and no case may be below 1
-by more than the noise. Exit status: 0 if the limits hold, 1 if not, 4 if something is missing.
-"""
+Limits: a ratio is XLA's time divided by Weft's. The geometric mean of the ratios must be at least
+1.22, and no ratio may be below 1 by more than the noise. Exit status: 0 if the limits hold, 1 if
+not, 4 if something is missing. """
 
 from __future__ import annotations
 
@@ -155,13 +155,14 @@ def measure(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
             result = jax.block_until_ready(ways[way]())
             times[way].append(time.perf_counter() - start)
             del result
-    ms = {way: min(values) * 1e3 for way, values in times.items()}  # other load can only add time
+    ms = {way: min(values) * 1e3 for way, values in times.items()}  # other load only adds time
     item = {"shape": shape, "rival": name, "right": right, "theirs": ms[name], "weft": ms["weft"]}
     return item | {"ratio": ms[name] / ms["weft"], "bytes": int(np.prod(shape)) * dtype.itemsize}
 
 
 def boxes(case: Case, arguments: argparse.Namespace) -> str:
-    """A key that is equal for two cases with the same boxes on the same devices."""
+    """Returns a key of a case. Two cases have equal keys if they have the same boxes on the same
+    devices."""
     shape = scaled(case, arguments.local << 20, 4, arguments.grow)
     sides = [sharding_of(case[side]).devices_indices_map(tuple(shape)) for side in ("src", "dst")]
     return repr((DTYPES.get(case["dtype"]), [[(d.id, i) for d, i in side.items()] for side in sides]))

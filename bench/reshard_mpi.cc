@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares Weft over MPI with MPI_Alltoallw with subarray types, on problems from the tests of
-// other projects. Times are from the input array to the output array; plans and MPI types are made
-// before.
+// other projects. A measured time is that of moving the data from the input array to the output
+// array. Plans and MPI types are made before the measurement.
 //
 //   * Weft and Alltoallw take turns within one run, so both have the same share of the machine.
 //   * Calls that take microseconds are made many times per turn, back to back, and get more turns.
 //     This keeps clocks, barriers, and the work of a rank after its call out of the measurement.
-//   * Neither way has a barrier inside: a rank returns when it has received everything. Single
-//     calls, each after a barrier, have a column of their own ("alone").
-//   * Alltoallw gets two turns and is compared with itself in the same way ("itself"); its
-//     distance from 1 is the noise.
+//   * The measured calls contain no barrier: a rank returns when it has received everything. The
+//     column "alone" is for single calls that each follow a barrier.
+//   * Alltoallw gets two turns and is also compared with itself (column "itself"). How far this
+//     ratio is from 1 shows the noise.
 //   * If there are more ranks than cores, wall time depends on the scheduler. So the processor time
 //     of all ranks is reported as well ("processor").
 //
@@ -45,8 +45,9 @@ int rank = 0, ranks = 1;
 /// A scaled problem may have at most this many times the requested bytes.
 constexpr Bytes kMostTimes = 16;
 
-/// The problem, enlarged to at least `local` bytes per device by doubling dimensions in turn.
-/// Nothing if it does not use all ranks, does not divide evenly, moves nothing, or gets too large.
+/// Returns the problem, enlarged to at least `local` bytes per device: its dimensions are doubled
+/// in turn. Returns nothing if the problem does not use all ranks, does not divide evenly, moves
+/// nothing, or gets too large.
 std::optional<Problem> scaled(const Problem& problem, Bytes local) {
   if (!problem.source_type || !problem.target_type) return {};
   if (problem.source.partial() || problem.target.partial()) return {};
@@ -190,8 +191,9 @@ Schedule schedule_for(double seconds, int repeats) {
   return {static_cast<int>(calls), (std::max(repeats, static_cast<int>(rounds)) + 2) / 3 * 3};
 }
 
-/// Medians over all rounds: Alltoallw's time over Weft's, over its own (the control), its processor
-/// time over Weft's, and both times.
+/// Medians over all rounds: the time of Alltoallw divided by the time of Weft; the time of
+/// Alltoallw divided by its time in its other turn (the control); the processor time of Alltoallw
+/// divided by that of Weft; and the times of Alltoallw and Weft.
 struct Ratios {
   double weft = 0, control = 0, processor = 0;
   double weft_seconds = 0, mpi_seconds = 0;
@@ -208,7 +210,8 @@ Ratios in_turns(const Weft& weft, const Mpi& mpi, const Schedule& schedule) {
     }
     weft_times.push_back(costs[0].wall);
     mpi_times.push_back(costs[1].wall);
-    // Ratios are taken within a round: its turns had about the same share of the machine.
+    // A ratio compares two turns of the same round, because these had about the same share of the
+    // machine.
     ratios.push_back(costs[1].wall / costs[0].wall);
     controls.push_back(costs[1].wall / costs[2].wall);
     processor.push_back(costs[1].processor / costs[0].processor);
@@ -217,7 +220,8 @@ Ratios in_turns(const Weft& weft, const Mpi& mpi, const Schedule& schedule) {
           median(mpi_times)};
 }
 
-/// Calls back to back, and single calls, each after a barrier.
+/// The results for calls that follow each other directly, and for single calls that each follow a
+/// barrier.
 struct Comparison {
   Ratios in_a_row, alone;
 };

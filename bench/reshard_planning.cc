@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how long planning takes: random problems of many kinds on 64 and 4,096 devices at three
-// prices, and all parameters of a model with 70 billion parameters, from tensor and pipeline
-// parallelism (8 x 4) to shards over 64 devices.
+// Measures how long it takes to plan redistributions. There are two parts: random problems of many
+// kinds on 64 and 4,096 devices, with three sets of prices; and all arrays of a model with 70
+// billion parameters, which go from tensor and pipeline parallelism (8 x 4) to shards over 64
+// devices.
 //
 // Limits: 1 ms per plan on 64 devices, 50 ms on 4,096 devices, 1 s for the whole model. The longest
 // plan of each kind must stay within its limit. Times are processor time, and the least of five
@@ -122,7 +123,8 @@ Problem random_of(const Kind& kind, Device devices, unsigned seed) {
     const Sharding from = random_sharding(random, *mesh, 3, kind.from_partial);
     const Sharding to = random_sharding(random, *to_mesh, 3, kind.to_partial);
     const SplitRule rules[] = {SplitRule::kCeilFlat, SplitRule::kCeilNested, SplitRule::kBalanced};
-    // Bytes dominate the price of large arrays, messages that of small ones.
+    // For large arrays, most of the price is for bytes. For small arrays, most of it is for
+    // messages.
     const bool small = random() % 2 == 0;
     const Shape shape = kind.even ? (small ? Shape{512, 256, 64} : Shape{8192, 8192, 64})
                                   : (small ? Shape{509, 251, 61} : Shape{8191, 4099, 61});
@@ -132,8 +134,8 @@ Problem random_of(const Kind& kind, Device devices, unsigned seed) {
   return problem;
 }
 
-/// Plans random problems of one kind and prints the times. Returns whether the longest is within
-/// `limit` milliseconds.
+/// Plans random problems of one kind and prints the times. Returns whether the longest time is at
+/// most `limit` milliseconds.
 bool random_problems(const Kind& kind, Device devices, double limit) {
   const unsigned problems = devices > 64 ? 12 : 40;
   std::vector<double> times;

@@ -5,10 +5,10 @@
 Usage: reshard_rivals.py WEFT [--live] [--cases FILE] [--rivals FILE] [--show N]
 
 For each price (cost per step and per message; always 25 GB/s per device) and each size (as in the
-file, or 64 MiB per device), all cases are planned again, and every recorded plan of a rival is priced
-in the same way. Limits: Weft must never be slower than the best rival plan of a case. At 64 MiB per
-device and with no cost per step or message, the geometric means of the rivals' times over Weft's must
-be at least 1.40 for XLA, 1.85 for DTensor and 1.10 for Shardy's pass.
+file, or 64 MiB per device), all cases are planned again, and every recorded plan of a rival is
+priced in the same way. Limits: Weft must never be slower than the best rival plan of a case. At 64
+MiB per device and with no cost per step or message, the rival's time divided by Weft's must be at
+least 1.40 for XLA, 1.85 for DTensor and 1.10 for Shardy's pass, in the geometric mean.
 
 With --live the JAX and torch in .venvs plan again (see reshard_live.py) the cases that divide evenly
 and have one mesh. Their plans replace the recorded ones, and the number of equal plans is printed.
@@ -41,7 +41,8 @@ TOLERANCE = 1e-6  # Weft rounds prices to whole picoseconds
 
 
 def messages(op: str, group: int | None, received: float, output: float) -> int:
-    """Messages that a device receives in one collective; without a group size, it is derived."""
+    """The number of messages that a device receives in one collective. If the group size is not
+    recorded, it is derived."""
     op = op.replace("-", "_")
     if op == "collective_permute":
         return 1

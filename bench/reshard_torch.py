@@ -40,7 +40,7 @@ def cases(sizes: list[int]) -> list[tuple[str, str]]:
     found = []
     for source in itertools.product("R01P", repeat=len(sizes)):
         for target in itertools.product("R01", repeat=len(sizes)):
-            # Leave out pairs in which nothing moves: copies are dropped without a message.
+            # Leave out pairs in which nothing moves: ranks then only drop copies, which needs no message.
             if any(a not in ("R", b) for a, b in zip(source, target)):
                 found.append(("".join(source), "".join(target)))
     return found

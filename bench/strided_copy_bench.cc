@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how fast boxes are packed and unpacked, relative to memcpy of as many bytes of the same
-// memory right before. Only useful bytes count on both sides.
+// Measures how fast boxes are packed into messages and unpacked from them. Each speed is divided by
+// the speed of a memcpy of the same number of bytes of the same memory, which runs right before.
+// Only the bytes of the boxes count, not the other bytes that the hardware moves.
 //
 // An array of 64 MiB is cut into columns, as for an all-to-all: every row has one run of bytes for
 // each of several receivers. It is packed (or unpacked) in three ways, one column of the table
@@ -12,14 +13,14 @@
 // The limit: `together` must reach 80 % of memcpy for runs of 64 bytes or more.
 //
 // Three more columns show what memory allows for one receiver alone:
-//   bound      memory moves whole cache lines: a run of 80 bytes is read as 128 bytes, and a line
-//              that is written in part is read first. The bound is the number of bytes that memcpy
-//              must move (reads and writes) over the number of bytes in those lines
-//   of it      `one` over the bound, or over 1 if the bound is above 1
-//   lines      a loop that only reads (or writes) all lines of the runs, for runs that are not
-//   whole
-//              lines. It stays below the bound because the hardware also fetches lines that were
-//              not asked for, and can have only a limited number of lines in flight
+//   bound      the highest value that memory allows. Memory moves whole cache lines: a run of 80
+//              bytes is read as 128 bytes, and a line that is written in part is read first. The
+//              bound is the number of bytes that memcpy must move (reads and writes) divided by the
+//              number of bytes in these lines
+//   of it      `one` divided by the bound, or by 1 if the bound is above 1
+//   lines      the speed of a loop that only reads (or writes) all lines of the runs. It is measured
+//              if runs are not whole lines. It is below the bound because the hardware also fetches
+//              lines that were not requested, and can have only a limited number of open requests
 // Exit status: 0 if the limit holds, 1 otherwise.
 #include <algorithm>
 #include <cstdio>
@@ -70,8 +71,9 @@ double seconds(const Work& work) {
   return now() - start;
 }
 
-/// By work: its speed over that of a memcpy right before it, as the median of several repeats,
-/// since other load on the machine changes. `bytes` is the number of useful bytes of each work.
+/// Returns one value per work: its speed divided by the speed of a memcpy right before it. It is
+/// the median of several repeats, because other load on the machine changes. `bytes` is the number
+/// of useful bytes of each work.
 std::vector<double> over_memcpy(const std::vector<Work>& works,
                                 const std::vector<std::int64_t>& bytes, Array& array,
                                 Array& message) {

@@ -39,7 +39,7 @@ SAME_BAR, CHANGED_BAR = 5.0, 7.0  # per cent
 
 @dataclass(frozen=True)
 class Change:
-    """One difference from the recorded run, and the what-if that predicts it."""
+    """One change of the recorded job, and the what-if that predicts its effect."""
 
     name: str
     what_if: str
@@ -134,7 +134,7 @@ class Bench:
         return self.folder / "".join(c if c.isalnum() else "-" for c in case.name)
 
     def run(self, case: Case, change: Change | None = None, record: bool = False) -> float:
-        """Runs the job once; its median step in ms, without the warm-up steps."""
+        """Runs the job once and returns its median step in ms, without the warm-up steps."""
         job = case.job
         hosts = (change and change.hosts) or case.hosts
         rate = case.gbit * (change.rate if change else 1.0)
@@ -260,7 +260,7 @@ class Summary:
             return "" if row.error <= SAME_BAR else "off"
         self.changed.append(row.error)
         real, predicted = row.truth / base.truth - 1, row.predicted / base.predicted - 1
-        # A direction exists only if the change exceeds the noise of the two runs.
+        # The direction of the change is known only if the change is larger than the noise of the two runs.
         if abs(real) * 100 > row.noise + base.noise and real * predicted <= 0 and abs(real) > 0.01:
             self.wrong_way.append(f"{case}: {row.setting}")
             return "wrong direction"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures Weft on a job of a thousand ranks. It makes such a job from copies of a small recording,
 // writes it as packed files, and runs `weft info`, `replay`, `diagnose` and `report` on it. Prints
-// wall time, processor time and peak memory of each command. With FOLDER the files are kept.
-// Usage: thousand_ranks WEFT [RANKS [RECORDING [FOLDER]]]
-// Exit status 0: the bar for `weft replay` is met and no command fails; 1: otherwise; 4: the
-// recording is not there.
+// wall time, processor time and peak memory of each command. With FOLDER the files are kept. Usage:
+// thousand_ranks WEFT [RANKS [RECORDING [FOLDER]]] The exit status is 0 if `weft replay` meets its
+// bar and no command fails, 4 if the recording does not exist, and 1 otherwise.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,8 +66,8 @@ Cost run(std::vector<std::string> words) {
   return cost;
 }
 
-/// Writes one packed file per rank into `folder` and returns the number of bytes written. A number
-/// of ranks that the recording does not divide is rounded down.
+/// Writes one packed file per rank into `folder` and returns the number of written bytes. The
+/// number of ranks is rounded down to a multiple of the number of recorded ranks.
 Result<std::int64_t> make_job(const std::string& recording, std::int32_t ranks,
                               const fs::path& folder) {
   Diagnostics diagnostics;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records a job with and without known faults, to compare findings with what really happened.
+"""Records a job with and without known faults, and compares the findings of `weft diagnose` with
+the real effect of each fault.
 
 Several NCCL ranks share one GPU under MPS. Each rank claims to be a separate host, so NCCL connects
 them by sockets over loopback. Each recording with a fault lies between two recordings of the same

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a stream pauses between queued kernels, with and without the profiler.
+"""Measures how long a stream pauses between queued kernels, with and without the profiler.
 
-Measures device-bound training steps without the profiler, and records some steps with it. The true
-pause per kernel is computed as follows: subtract the sum of the recorded kernels from the time of
-an unprofiled step, and divide the rest by the number of kernels. To see the effect of sharing a
-GPU, start one process per rank at the same time. Needs a GPU.
+The script measures device-bound training steps without the profiler, and records some steps with
+it. The true pause per kernel is computed as follows: subtract the sum of the recorded kernels from
+the time of an unprofiled step, and divide the rest by the number of kernels. To see the effect of
+sharing a GPU, start one process per rank at the same time. Needs a GPU.
 
 usage: kernel_gap.py resnet50|vgg16|inception_v3
 """

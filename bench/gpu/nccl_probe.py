@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the NCCL probe costs, and whether it records everything. Needs a GPU and PyTorch with NCCL.
+"""Measures what the NCCL probe costs, and checks that it records everything. Needs a GPU and
+PyTorch with NCCL.
 
 Two ranks share one GPU. Each rank is told that it is a separate host, so NCCL moves data through
 sockets and its proxy. For sizes from 8 bytes to 64 MiB, `measure` times all-reduces back to back:
@@ -52,15 +53,16 @@ def start_job():
 
 
 def window(on):
-    """Opens or closes the plug-in's window. NCCL has loaded the plug-in by its path, so loading
-    the same path gives the same library."""
+    """Opens or closes the plug-in's window, which is the time in which it records. NCCL has loaded
+    the plug-in by its path, so loading the same path gives the same library."""
     path = os.environ.get("NCCL_PROFILER_PLUGIN")
     if path:
         ctypes.CDLL(path).weft_nccl_record(on)
 
 
 def time_sizes(out):
-    """Runs on each rank: microseconds per all-reduce, by size and by whether the window is open."""
+    """Runs on each rank. Returns the microseconds per all-reduce for each size, with the window
+    open and closed."""
     torch, dist = start_job()
     windows = [0, 1] if "NCCL_PROFILER_PLUGIN" in os.environ else [0]
     times = collections.defaultdict(list)
@@ -86,7 +88,8 @@ def time_sizes(out):
 
 
 def recorded_job(out):
-    """Runs on each rank: known collectives in three steps, with the plug-in and torch.profiler."""
+    """Runs on each rank. Runs known collectives in three steps, recorded by the plug-in and by
+    torch.profiler."""
     torch, dist = start_job()
     from torch.profiler import ProfilerActivity, profile
 
@@ -162,7 +165,8 @@ def check(out, weft):
         assert rank["format"] == "kineto", rank["format"]
         wire = rank["transfers"]
         print(f"rank {rank['rank']}: {wire['count']} transfers, {wire['sent_bytes']} bytes sent")
-        # In a ring of two, a rank sends the whole array of an all-reduce and half of a gather.
+        # In a ring of two ranks, a rank sends as many bytes as the whole array for an all-reduce,
+        # and half as many for an all-gather.
         least = 3 * (sum(CHECKED["allreduce"]) + sum(CHECKED["allgather"]) // 2)
         assert wire["sent_bytes"] >= least, f"{wire['sent_bytes']} bytes of at least {least}"
     print("all collectives were recorded with their sizes")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL ranks that share one GPU. Each rank claims to be a separate host, reached by loopback.
+"""Starts NCCL ranks that share one GPU. Each rank claims to be a separate host, so NCCL connects
+the ranks by sockets over loopback.
 
     one_gpu.py WORLD COMMAND...     # runs the command on every rank
 """
@@ -30,8 +31,8 @@ def environments(world: int, port: int, **more: str) -> list[dict[str, str]]:
 
 
 def end_within(ranks: list[subprocess.Popen], seconds: float) -> bool:
-    """Waits for all ranks, and kills those that take longer: a leftover rank breaks the next run.
-    Returns whether all ended in time."""
+    """Waits for all ranks, and kills those that take too long, because a leftover rank would
+    disturb the next run. Returns whether all ended in time."""
     try:
         limit = time.monotonic() + seconds
         while time.monotonic() < limit and any(rank.poll() is None for rank in ranks):

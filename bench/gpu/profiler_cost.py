@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs the host, and how that cost shows in the recording itself.
+"""Measures how much host time recording costs, and compares it with the estimate that Weft makes
+from the recording itself.
 
-Runs launch-bound training steps with and without torch.profiler in alternation. For each job it
+The script runs launch-bound training steps with and without torch.profiler in turn. For each job it
 prints the cost per recorded event. It also prints the estimate of this cost that
 `weft/cost/profiler_overhead.h` reads from a trace: the lower quartile of the own time of ops that
 call exactly one other op. Needs a GPU.

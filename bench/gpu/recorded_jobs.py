@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = [("resnet50", 2), ("resnet50", 4), ("vgg16", 2), ("vit_b_16", 2), ("vit_b_16", 4)]
 STEPS, WARM_UP = 60, 30  # the network needs about twenty steps until its speed is steady
 RECORDED = "32..36"
-# Largest error in per cent, beyond half of the spread of the measured steps.
+# The largest accepted error in per cent, after half of the spread of the measured steps is
+# subtracted.
 BAR = 5.0
 
 

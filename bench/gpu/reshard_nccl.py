@@ -57,7 +57,8 @@ class Ranks:
 
         self.torch, self.dist = torch, dist
         torch.cuda.init()
-        # Give each rank cores of its own, so that NCCL's threads do not slow each other down.
+        # Give each rank separate cores, so that the NCCL threads of different ranks do not slow
+        # each other down.
         rank, cores = int(os.environ["RANK"]), sorted(os.sched_getaffinity(0))
         share = max(1, len(cores) // RANKS)
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
@@ -128,7 +129,8 @@ def value_of(torch, indices, dtype):
 
 
 def ends_of(ranks, handle, dtype, item_size):
-    """The rank's source and expected target: the sum over groups of (group + 1) times a value."""
+    """Returns the source of the rank and its expected target. Each element is the sum, over groups
+    of summands, of (group + 1) times its value."""
     torch = ranks.torch
     group, groups = ranks.groups(handle)
     before = ranks.indices(handle, 0, item_size)
@@ -178,7 +180,7 @@ def placements_of(case, end):
 
 
 def timed(torch, action):
-    """Seconds on the slowest rank, and the result."""
+    """Returns the seconds on the slowest rank, and the result."""
     dist = torch.distributed
     torch.cuda.synchronize()
     dist.barrier()
@@ -245,7 +247,7 @@ def measure_rank(folder, out):
         times, right = {key: [] for key in variants}, {}
         for repeat in range(REPEATS + 2):
             for key, action in rotated(variants, repeat):
-                action()  # warm up: the last user of sockets and threads was another communicator
+                action()  # warm up, because another communicator used sockets and threads last
                 seconds, result = timed(torch, action)
                 right[key] = torch.equal(result.reshape(-1), expected)
                 if repeat > 1:

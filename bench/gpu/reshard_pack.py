@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel that packs and unpacks: checks its results, and compares its speed with a device copy.
+"""Checks the results of the kernel that packs and unpacks, and compares its speed with a device
+copy.
 
 `check` copies and combines random regions of random arrays and compares with numpy. `measure` packs
 an array into messages, or unpacks it from them, with all boxes in one launch. Messages are strips
@@ -41,7 +42,8 @@ def strides_of(shape, element):
 
 
 def packing(element, run, rank, odd):
-    """Sizes of array and messages, and boxes: offset in the array, in the messages, loops."""
+    """Returns the sizes of the array and of the messages, and a list of boxes. A box has its offset
+    in the array, its offset in the messages, and its loops."""
     outer = {1: [], 2: [], 3: [2], 4: [2, 2]}[rank]
     columns = STRIPS * run // element + odd
     rows = PAYLOAD // (STRIPS * run)
@@ -85,7 +87,7 @@ def seconds(*actions, repeats=7, at_once=5):
 
 
 def copying(whole, other):
-    """A copy of the device: the reference for all other figures."""
+    """A plain copy on the device, with which all other figures are compared."""
     return lambda: other[:PAYLOAD].copy_(whole[:PAYLOAD])
 
 
@@ -125,8 +127,9 @@ class Rows2D(ctypes.Structure):
 
 
 def measure_driver(whole, other):
-    """The driver's 2D copy of as many rows with the same gaps, to the same offsets in rows, so that
-    no bytes have to be shifted. It shows what unaligned ends of rows cost by themselves."""
+    """Measures the driver's 2D copy of the same number of rows, with the same gaps. Source and
+    target are equally aligned, so no bytes have to be shifted. The figure shows what unaligned ends
+    of rows cost by themselves."""
     driver = ctypes.CDLL("libcuda.so.1")
     on_device = 2
     print("the driver's copy of odd rows, as a fraction of its copy in one piece")

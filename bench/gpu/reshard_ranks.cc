@@ -102,7 +102,7 @@ int ranks_plan(const char* const* words, std::int64_t item_size, int rank, std::
 
 void ranks_forget(Redistribution* redistribution) { delete redistribution; }
 
-/// Bytes of the device's source (end 0) or target (end 1).
+/// The size in bytes of the device's source (if `end` is 0) or target (if it is 1).
 std::int64_t ranks_bytes(const Redistribution* redistribution, int end) {
   return redistribution->program.buffers[end];
 }
@@ -110,7 +110,7 @@ std::int64_t ranks_rounds(const Redistribution* redistribution) {
   return static_cast<std::int64_t>(redistribution->program.turns.size());
 }
 
-/// For each element that the device holds: its index in the whole array.
+/// Writes for each element that the device holds its index in the whole array.
 void ranks_indices(const Redistribution* redistribution, int end, std::int64_t* indices) {
   const Layout& layout = end == 0 ? redistribution->problem.source
                                   : redistribution->plan.last(redistribution->problem);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.redistribute of CUDA DTensors over NCCL: checks results and measures speed.
+"""Checks the results of weft.torch.redistribute for CUDA DTensors over NCCL, and measures its
+speed.
 
 Ranks are processes that share one GPU, as in reshard_nccl.py, and the cases are the same. Weft must
 be installed for this Python (or lie on PYTHONPATH). Four variants alternate in the same processes,
@@ -35,7 +36,8 @@ PAIR_BYTES = 32 << 20
 
 
 def pair_cases(size, more):
-    """Like CASES. Names have a letter per axis: R, 0 or 1 (a shard of that dimension), P."""
+    """Cases in the form of CASES. A name has one letter per axis of the mesh: R (replicated), 0 or
+    1 (that dimension of the array is sharded), or P (partial)."""
     for axes, sizes in (("x", [4]), ("xy", [2, 2])):
         mesh = ",".join(f"{axis}={size}" for axis, size in zip(axes, sizes))
         for ends in itertools.product(
@@ -65,7 +67,7 @@ class Rank:
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
         dist.init_process_group("nccl")
         self.rank = dist.get_rank()
-        self.meshes = {}  # by shape; kept, because each mesh makes communicators
+        self.meshes = {}  # shape -> mesh. Kept, because each new mesh makes new communicators
 
     def mesh_of(self, case):
         from torch.distributed.device_mesh import init_device_mesh
@@ -154,7 +156,7 @@ def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
     rank = Rank()
     torch, dist = rank.torch, rank.dist
     with_kernels = running.kernels
-    prepared = {}  # by whether kernels are used: each variant keeps its own
+    prepared = {}  # whether kernels are used -> redistributions prepared for this variant
     if with_kernels() is None:
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 

@@ -187,7 +187,8 @@ def run_setting(model: Any, batch: Any, loss: Any, setting: Setting, steps: int)
 
 
 def run_trainer(model: Any, batch: Any, setting: Setting, steps: int) -> dict[str, float]:
-    """The same with Hugging Face's Trainer, in an ordinary training script."""
+    """Does the same as run_setting() with Hugging Face's Trainer, in an ordinary training
+    script."""
     import torch
     import transformers
 
@@ -285,7 +286,8 @@ def launch(name: str, memory_only: bool) -> int:
 
 
 def trim(folder: Path) -> None:
-    """Forgets the steps with other settings, which a job of its own would not have had."""
+    """Removes the steps with other settings from the recording, because a separate job would not
+    contain them."""
     for path in folder.glob("*.job.json"):
         job = json.loads(path.read_text())
         job["step_ms"] = job["step_ms"][:BASE_STEPS]
