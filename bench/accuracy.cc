@@ -16,10 +16,12 @@ using namespace weft::accuracy;
 
 constexpr const char* kPage =
     "# Accuracy\n\n"
-    "How close Weft's answers are to the truth. Every table has a *bar*: the largest error that\n"
-    "is accepted. `make accuracy` measures all figures again, on the recordings in\n"
-    "`../shared/traces` (or in another folder with the same layout). MISSED marks a figure that\n"
-    "exceeds its bar, but for which the recording itself allows no better one.\n\n";
+    "This page shows how close Weft's answers are to the truth. "
+    "Every table has a *bar*: the largest\n"
+    "error that is accepted. `make accuracy` measures all figures again, on the recordings in\n"
+    "`../shared/traces` (or in another folder with the same layout). "
+    "MISSED marks a figure that exceeds\n"
+    "its bar, but for which the recording itself allows no better one.\n\n";
 
 struct Bars {
   SelfReplayBar self_replay;

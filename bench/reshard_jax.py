@@ -15,7 +15,8 @@ because the devices are in another order, jax.device_put is used instead.
 
 Limits: a ratio is XLA's time divided by Weft's. The geometric mean of the ratios must be at least
 1.22, and no ratio may be below 1 by more than the noise. Exit status: 0 if the limits hold, 1 if
-not, 4 if something is missing. """
+not, 4 if something is missing.
+"""
 
 from __future__ import annotations
 

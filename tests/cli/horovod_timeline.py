@@ -56,7 +56,8 @@ class Job:
         return start + gradient + 7 * rank + (self.late_us if rank == self.late_rank else 0)
 
     def _negotiate(self, tensor: int, start: int) -> int:
-        """Writes the negotiation of a tensor; returns the time when all ranks are ready."""
+        """Writes the events of the negotiation of a tensor. Returns the time at which all ranks are
+        ready."""
         arrivals = sorted((self._ready(r, start, tensor), r) for r in range(self.ranks))
         self._begin(tensor, "NEGOTIATE_ALLREDUCE", arrivals[0][0])
         if not self.cached:
@@ -67,7 +68,8 @@ class Job:
         return done
 
     def _respond(self, group: range, ts: int) -> int:
-        """Writes one response (a group of fused tensors); returns its end."""
+        """Writes the events of one response (a group of fused tensors). Returns the time at which
+        it ends."""
         for tensor in group:
             self._begin(tensor, "ALLREDUCE", ts)
         for activity, length in (

@@ -15,7 +15,7 @@ class Wrong(Exception):
 
 
 def rounded(value: float) -> int:
-    """To the nearest integer; halves go up."""
+    """Rounds to the nearest integer; halves are rounded up."""
     below = math.floor(value)
     return below + (1 if value - below >= 0.5 else 0)
 
@@ -67,7 +67,8 @@ class Replay:
         return sum(self.layers[i][field] for i in self.stages[s]["layers"])
 
     def worst_link(self, senders: frozenset[int], receivers: frozenset[int]) -> tuple[float, int]:
-        """Nanoseconds per byte over the slowest pair of devices, and the largest latency."""
+        """Returns the nanoseconds per byte of the slowest pair of devices, and the largest
+        latency."""
         cluster = self.plan["cluster"]
         pairs = [(a, b) for a in senders for b in receivers if a != b]
         slowest = min((cluster["bandwidth"][a][b] for a, b in pairs), default=1)
@@ -78,7 +79,8 @@ class Replay:
     def crossings(
         self, senders: frozenset[int], receivers: frozenset[int]
     ) -> list[tuple[tuple[int, bool], float, float]]:
-        """Per used direction of a shared link: its share of the bytes, nanoseconds per byte."""
+        """Returns, for each used direction of a shared link, its share of the bytes and its
+        nanoseconds per byte."""
         found = []
         for number, link in enumerate(self.plan["cluster"]["shared_links"]):
             for back in (False, True):
@@ -141,13 +143,15 @@ class Replay:
             raise Wrong("an op has a micro-batch that does not exist")
 
     def message(self, s: int, to: int) -> tuple[int, int, list[Any]]:
-        """Time and latency of a message to a neighbouring stage, and the links that it uses."""
+        """Returns the time and the latency of a message to a neighbouring stage, and the links that
+        it uses."""
         a, b = self.groups[self.group[s]], self.groups[self.group[to]]
         if a == b:
             return 0, 0, []
         rate, latency = self.worst_link(a, b)
         crossed = self.crossings(a, b)
-        # Both directions of a shared link are used if both groups have devices on both of its sides.
+        # The two directions of a shared link are used if each of the two groups has devices on each
+        # side of the link.
         rate = max([rate / (len(a) * len(b))] + [share * each for _, share, each in crossed])
         time = rounded(rate * self.carried(self.first(max(s, to))))
         return time, latency, [("pair", self.group[s], self.group[to])] + [k for k, _, _ in crossed]
@@ -220,7 +224,8 @@ class Replay:
         return end_of_step
 
     def memory(self) -> list[int]:
-        """Per stage: the most that one of its devices holds at any time, for all stages on it."""
+        """Returns for each stage the largest number of bytes that one of its devices holds at any
+        time, counted over all stages of this device."""
         held = []
         for g, order in enumerate(self.orders):
             own = [s for s in range(len(self.stages)) if self.group[s] == g]

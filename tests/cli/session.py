@@ -26,8 +26,8 @@ class Session:
     def __init__(self, *words: str | Path, columns: int = 80, **environment: str) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        # The terminal itself echoes what is typed ("^C"), at a moment of its own choosing. Without
-        # echo, the output holds only what the program printed.
+        # A terminal echoes what is typed ("^C") at an unpredictable moment. Without echo, the
+        # output contains only what the program printed.
         attributes = termios.tcgetattr(slave)
         attributes[3] &= ~termios.ECHO
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
@@ -41,7 +41,7 @@ class Session:
         self.output = ""
 
     def read_some(self, timeout: float) -> bool:
-        """Reads available output; false if there is none in time."""
+        """Reads available output. Returns false if no output comes within the time limit."""
         if not select.select([self.master], [], [], timeout)[0]:
             return False
         self.output += os.read(self.master, 65536).decode(errors="replace")
@@ -59,7 +59,8 @@ class Session:
         os.write(self.master, text.encode())
 
     def finish(self) -> int:
-        """Waits for the end; the exit status. Fails if the terminal settings are not restored."""
+        """Waits until the program ends, and returns its exit status. Fails if the program does not
+        restore the terminal settings."""
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None:
             self.read_some(0.05)
@@ -107,7 +108,8 @@ class CpuTime:
             self._start += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def used_since(self) -> float:
-        """To be asked after the child was waited for."""
+        """Returns the processor time that the child has used. Call this after waiting for the
+        child."""
         return self._of_ended_children() - self._start
 
     @staticmethod
@@ -121,7 +123,8 @@ def weft_session(*words: str | Path, columns: int = 80, **environment: str) -> S
 
 
 def screen(output: str) -> list[str]:
-    """The lines that a user sees in the end: without erased text and without colour codes."""
+    """Returns the lines that a user sees at the end, without erased text and without colour
+    codes."""
     lines = []
     for line in output.replace("\r\n", "\n").split("\n"):
         visible = line.rpartition("\r\033[K")[2]

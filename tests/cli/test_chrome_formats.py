@@ -83,7 +83,7 @@ def test_recorded_timeline_names_the_rank_that_sleeps(weft: Weft) -> None:
     assert replay["replay_error"] == 0
     assert replay["stragglers"]["culprit_rank"] == 1
     assert replay["stragglers"]["slowdown"] > 1.3
-    # Horovod has no profiler whose cost Weft could subtract.
+    # A Horovod timeline comes from no profiler, so Weft has no cost of a profiler to subtract.
     assert replay["baseline_step_ms"] == pytest.approx(replay["recorded_step_ms"], rel=0.01)
     without = answer(weft, "replay", file, "--what-if", "comm=off")
     assert 20 < without["predicted_step_ms"] < replay["baseline_step_ms"]

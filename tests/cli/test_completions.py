@@ -44,7 +44,8 @@ def test_script_is_well_formed(shell: str, scripts: Path) -> None:
 
 
 def in_bash(scripts: Path, line: str, breaks: str = " \t\n\"'@><=;|&(:") -> list[str]:
-    """The completions of the last word of a line. Calls the function as bash does."""
+    """Returns the completions of the last word of a line. Calls the completion function as bash
+    does."""
     program = f"""
       source {shlex.quote(str(scripts / "bash"))}
       COMP_WORDBREAKS={shlex.quote(breaks)} COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions in the documents show exactly what the command prints.
+"""Checks that console sessions in the documents show exactly what the command prints.
 
 WEFT_UPDATE_DOCS=1 copies the current output into the documents instead of comparing.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft export`: its files are read again with JSON, Perfetto's own schema and csv."""
+"""Tests `weft export`: reads the written files again, with JSON, Perfetto's own schema and csv."""
 
 from __future__ import annotations
 

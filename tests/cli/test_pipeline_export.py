@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pipeline export`: what is written, and what is refused. tests/torch runs the files."""
+"""Tests what `weft pipeline export` writes and what it refuses. tests/torch runs the written
+files."""
 
 from __future__ import annotations
 

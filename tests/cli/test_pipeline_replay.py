@@ -66,8 +66,8 @@ def some_cluster(dice: random.Random) -> dict[str, Any]:
 
 
 def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
-    """A random plan, or None if there is no plan. Checks that the command then says so in one
-    sentence."""
+    """Returns a random plan, or None if there is no plan. In the second case, checks that the
+    command says so in one sentence."""
     dice = random.Random(seed)
     (folder / "profile.json").write_text(json.dumps(some_layers(dice)))
     (folder / "cluster.json").write_text(json.dumps(some_cluster(dice)))

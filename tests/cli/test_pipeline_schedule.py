@@ -29,7 +29,8 @@ def write(path: Path, instances: Any) -> Path:
 
 
 def replay(case: dict[str, Any], orders: list[list[str]]) -> int:
-    """When the last op ends; fails if an order breaks a dependency or the memory limit."""
+    """Returns the time at which the last op ends. Fails if an order violates a dependency or the
+    memory limit."""
     stages, count = case["P"], case["M"]
     latency: int = case["c"] if "c" in case else case["comm"]
     time = {"F": case["f"], "I": case["b"], "W": case["w"]}

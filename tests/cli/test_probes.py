@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The socket probe inside real processes, and reading its logs."""
+"""Tests the socket probe inside real processes, and reads its logs."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ def test_process_without_window_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_records_use_the_clock_that_the_process_sees(weft: Weft, tmp_path: Path) -> None:
-    """Profilers also use this clock, so that both are wrong by the same amount on a host whose clock
-    is wrong."""
+    """Profilers use the same clock. So if the clock of a host is wrong, the times of profile and
+    log are wrong by the same amount."""
     (library, *_) = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None]
     if library is None:
         pytest.skip("libfaketime is not installed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probes of NCCL and MPI: called as by these libraries, and reading their logs."""
+"""Tests the probes of NCCL and MPI: calls them as these libraries do, and reads their logs."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ def test_every_mpi_call_is_recorded_and_matched(weft: Weft, tmp_path: Path) -> N
     (run,) = info(weft, logs)["runs"]
     assert run["world"] == 2
     for rank in run["ranks"]:
-        # Both ends of a message count. A broadcast in a group of one rank moves no data, so it does
-        # not count.
+        # The two ends of a message count separately. A broadcast in a group of one rank moves no
+        # data, so it does not count.
         assert {entry["name"]: entry["count"] for entry in rank["collectives"]} == {
             "allgather": 1, "allreduce": 2, "barrier": 1, "broadcast": 1, "sendrecv": 4,
         }  # fmt: skip

@@ -35,7 +35,8 @@ def cases(tmp_path: Path) -> Path:
 
 
 def replay(case: dict[str, Any], rounds: list[list[list[Any]]]) -> dict[int, set[tuple[int, int]]]:
-    """The elements of each device at the end; fails if a device sends what it does not hold."""
+    """Returns the elements of each device at the end. Fails if a device sends elements that it does
+    not hold."""
     rows, columns = case["shape"]
     have = {d: {(2 * d + r, c) for r in range(2) for c in range(columns)} for d in range(4)}
     for transfers in rounds:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPI transport of redistributions, with real ranks: results are correct, and a lost rank is an error."""
+"""Tests redistributions over MPI with real ranks: results are correct, and a lost rank is an
+error."""
 
 from __future__ import annotations
 

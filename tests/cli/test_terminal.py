@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command in a pseudo-terminal: progress, colours and width."""
+"""Tests the output of the command in a pseudo-terminal: progress, colours and width."""
 
 from __future__ import annotations
 

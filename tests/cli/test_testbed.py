@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft testbed` without root: refused requests, and ranks on one GPU."""
+"""Tests `weft testbed` without root: requests that it refuses, and ranks on one GPU."""
 
 from __future__ import annotations
 

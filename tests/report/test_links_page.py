@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that `weft report links.json` makes: curves of measured link tables."""
+"""Tests the page that `weft report links.json` makes: curves of measured link tables."""
 
 from __future__ import annotations
 

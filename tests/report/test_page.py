@@ -330,7 +330,7 @@ def test_impossible_requests_are_refused(weft: Weft, tmp_path: Path) -> None:
 
 
 def test_a_report_of_eight_ranks_takes_at_most_four_seconds(weft: Weft, tmp_path: Path) -> None:
-    """Of processor time, which other load on the machine does not change."""
+    """The limit is for processor time, because other load on the machine does not change it."""
     job = job_of("tensor parallel")
     cpu = CpuTime()
     assert weft("report", job, "-o", tmp_path / "report.html").returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timeline of `weft report`, driven by mouse and keyboard."""
+"""Tests the timeline of `weft report`, with mouse and keyboard."""
 
 from __future__ import annotations
 

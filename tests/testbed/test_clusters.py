@@ -71,7 +71,8 @@ print(open("/proc/self/cgroup").read())
 
 
 def test_slow_host_takes_longer(testbed: Clusters) -> None:
-    """Only the slow host is timed: the speed of the other one depends on other load."""
+    """The test measures only the time of the slow host, because the speed of the other host depends
+    on other load."""
     words = ["--", sys.executable, "-c", CPU_SECONDS]
     done = testbed("run", testbed.file, "--slow", "host1=0.25", *words)
     assert done.returncode == 0, done.stderr

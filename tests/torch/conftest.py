@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-# Over shared memory, and over messages of gloo. For the latter it is
-# enough that one rank disables shared memory.
+# The tests run twice: over shared memory, and over messages of gloo. To use messages, it is enough
+# that one rank disables shared memory.
 TRANSPORTS = {"shared": {}, "messages": {"WEFT_SHARED_MEMORY": "0"}}
 
 

@@ -223,7 +223,7 @@ def peak() -> None:
 
 
 def pieces() -> None:
-    """The implementation with JAX's own operations, which is used on GPUs."""
+    """Tests the implementation that uses JAX's own operations. Weft uses it on GPUs."""
     whole = numbers((8, 16, 24))
     cube, specs = mesh((2, 2, 2)), all_specs(("x", "y", "z"), 3)
     for a, b in random.Random(3).sample(list(itertools.product(specs, specs)), 6):

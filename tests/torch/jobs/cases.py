@@ -337,7 +337,7 @@ def case_one_collective_is_the_whole_redistribution() -> None:
         assert kinds((8, 4), grid(), [R, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds((8, 6), grid(), [R, P], [S1, R]) == ["all_reduce"]
         assert kinds((8, 4), grid(), [R, S0], [S0, R]) == []
-        # Parts that differ in size, or whose order is not the order of the ranks.
+        # The parts differ in size, or their order is not the order of the ranks.
         assert kinds((5, 4), grid(), [S0, R], COPIES) == []
         assert kinds((8, 4), grid(), [S0, S0], [R, S0]) == []
         assert kinds((8, 4), turned, [S0, R], COPIES) == []

@@ -180,7 +180,7 @@ def case_chains_are_used_if_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, shape, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, shape, [P, P], [S1, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, shape, [P, P], [R, R]) == ["all_reduce"]
-        # An exchange along one dimension of the mesh, which is messages in either case.
+        # An exchange along one dimension of the mesh. It always uses messages.
         assert kinds(ran, mesh, shape, [R, S0], [R, S1]) == ["all_to_all"]
         assert kinds(ran, mesh, shape, [S0, S0], [R, S1]) == ["all_to_all", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
@@ -192,7 +192,8 @@ def case_chains_are_used_if_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, odd, [P, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, odd, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, odd, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
-        # Messages receive less, or the same in one call.
+        # In these cases, ranks receive fewer bytes with messages, or the same number of bytes in
+        # one call.
         assert kinds(ran, mesh, shape, [S0, S0], [R, S0]) == []
         assert kinds(ran, mesh_of([0, 1, 2, 3]), shape, [S0], [S1]) == []
         assert kinds(ran, mesh, shape, [R, S0], [S0, S1]) == []
@@ -239,7 +240,7 @@ def part(whole: torch.Tensor, spec: Spec, rank: int) -> torch.Tensor:
 
 
 def slots(step: Any, array: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
-    """The slots of a rank's input of a collective."""
+    """Returns the slots into which the input of a rank for a collective is divided."""
     view = step.sent
     room = torch.full((view.total,), math.nan)
     for part, slot in view.pairs(array, room):

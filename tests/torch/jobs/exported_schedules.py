@@ -51,7 +51,8 @@ def gradients_of_the_whole(stages: int, micros: int) -> list[list[torch.Tensor]]
 
 
 def error_of(file: Path) -> float:
-    """The largest relative error of any gradient on any rank, after a step with this schedule."""
+    """Returns the largest relative error of any gradient on any rank, after a step with this
+    schedule."""
     rows = [
         [cell.groups() for cell in re.finditer(r"(\d+)F(\d+)", line)]
         for line in file.read_text().splitlines()
