@@ -213,10 +213,10 @@ def show(row: Row) -> None:
 
 PAGE = """# Pipelines in PyTorch, measured
 
-`bench/pipeline_torch.py --markdown` writes this page: steps of {microbatches} micro-batches on four gloo ranks, torch {torch},
-{where}, medians over {repeats} steps, in ms; all variants run in turn. The layers were measured by `weft record` and `weft
+`bench/pipeline_torch.py --markdown` writes this page. It compares steps of {microbatches} micro-batches on four gloo ranks (torch {torch},
+{where}). Times are medians over {repeats} steps, in ms; all variants run in turn. The layers were measured by `weft record` and `weft
 pipeline profile`, and planned by `weft pipeline`; [weft.torch.pipeline](../guide/pipeline-torch.md) runs the plans. GPipe, 1F1B
-and interleaved are torch's own classes with equally many layers in every stage. The four ranks share {cores} cores, so
+and interleaved are torch's own schedule classes, with equally many layers in every stage. The four ranks share {cores} cores, so
 layers sleep for their time instead of computing; messages, gradients and all-reduces are real.
 
 **{holds} of {count} plans are within {bar:g} % of the prediction and faster than all three. The largest error is {off:.1f} %. The
@@ -227,8 +227,8 @@ fastest of the three takes {least:.2f} to {most:.2f} times as long as the plan.*
 """
 
 AFTER = """
-How much of that does the runtime contribute? The table shows the same even cuts and schedules, run by torch and by
-Weft, together with their predicted steps. In Weft's runtime messages never block compute.
+How much of this difference is due to the runtime? The table below shows the same even cuts and schedules, run by torch
+and by Weft, and their predicted steps. In Weft's runtime, messages never block compute.
 
 | model | links | GPipe: torch | Weft | predicted | 1F1B: torch | Weft | predicted |
 | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -120,14 +120,14 @@ def show(row: dict[str, Any]) -> None:
 PAGE = """# Redistribution in PyTorch, measured
 
 `bench/reshard_torch.py --markdown` writes this page. It compares `weft.torch.redistribute` with
-`DTensor.redistribute` of torch {torch}. Times are from the input array to the complete output array,
+`DTensor.redistribute` of torch {torch}. A time is that from the input array to the complete output array,
 on {world} gloo ranks of one machine with {cores} cores, with {local} MiB per rank in the larger of source and target.
-Both take turns, and the medians of {repeats} runs count.
+The two functions take turns, and the medians of {repeats} runs count.
 
-**{count} pairs of placements: {mean:.2f} times as fast in the geometric mean, least {least:.2f}, most
-{most:.2f}.** Rows are sources and columns are targets, with one letter for each dimension of the mesh: R is
-replicated, 0 and 1 shard that dimension of the array, P is partial. A pair without a number moves
-nothing.
+**{count} pairs of placements: {mean:.2f} times as fast in the geometric mean, at least {least:.2f}, at most
+{most:.2f}.** A number says how many times as fast Weft is. Rows are sources and columns are targets. Each has one
+letter for each dimension of the mesh: R means replicated, 0 or 1 that this dimension of the array is sharded,
+and P partial. In a pair without a number, nothing moves.
 """
 
 
