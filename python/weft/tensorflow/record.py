@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records steps of a TensorFlow job with TensorFlow's own profiler.
 
-When a step ends depends on how the job trains:
+The way in which the job trains decides when a step ends:
 
 - If TensorFlow computes gradients while it traces a tf.function, this function trains. Each call of
   the function from Python is a step. Each batch of Keras' fit() is one such call.
@@ -105,10 +105,10 @@ class TensorflowRecorder(Recorder):
 
 
 class _Functions:
-    """Knows which tf.functions are running, and which of them train."""
+    """Notes which tf.functions are running, and which of them train."""
 
     def __init__(self) -> None:
-        self._open: Dict[int, int] = {}  # by thread: the outermost function that it is calling
+        self._open: Dict[int, int] = {}  # thread -> the outermost function that it is calling
         self._training: Set[int] = set()
 
     def call(self, function: Any, run: Any, args: Any, kwargs: Any) -> Tuple[Any, bool]:
@@ -132,8 +132,9 @@ class _Functions:
         if mine is not None:
             self._training.add(mine)
         elif not self._executing_eagerly():
-            # A distribution strategy traces each replica on a thread of its own while the calling
-            # thread waits. Such a thread has no open function, so count those of all threads.
+            # A distribution strategy traces each replica on a separate thread while the calling
+            # thread waits. The separate thread has no open function. So treat the open functions of
+            # all threads as functions that train.
             self._training.update(self._open.values())
 
     @staticmethod

@@ -3,10 +3,10 @@
 no steps themselves.
 
 The coordinator runs a TensorFlow op on the device of the other process. This op writes a command
-("start" or "stop") to a file on that host. The hook of the other process polls the file, obeys, and
-writes an answer to a second file. The coordinator reads the answer with another TensorFlow op. So
-no port and no shared disk is needed, and each process writes its own recording. The folder of the
-recording must have the same path on all hosts.
+("start" or "stop") to a file on that host. The hook of the other process polls the file, carries
+out the command, and writes an answer to a second file. The coordinator reads the answer with
+another TensorFlow op. So the processes need no additional port and no shared disk. Each process
+writes its own recording. The folder of the recording must have the same path on all hosts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _answer_file(folder: str, stem: str) -> str:
 
 
 class Remote:
-    """The coordinator's view of another process, which the coordinator tells when to record."""
+    """Another process, as the coordinator sees it: the coordinator tells this process when to
+    record."""
 
     def __init__(self, folder: str, task: Task) -> None:
         self._stem = task.stem
@@ -74,12 +75,14 @@ def servers(folder: str) -> List[Remote]:
 
 
 def serve(settings: Settings, task: Task, window: Window) -> None:
-    """The other side: obey the coordinator's commands, on a thread that ends with the process."""
+    """Carry out the coordinator's commands in a worker or parameter server, on a thread that ends
+    with the process."""
     command_file = _command_file(settings.folder, task.stem)
     answer_file = _answer_file(settings.folder, task.stem)
 
     def answer(text: str) -> None:
-        # Rename a complete file, so that the coordinator never reads half an answer.
+        # Write the answer to another file and rename this file, so that the coordinator never reads
+        # an incomplete answer.
         partial = answer_file + ".part"
         with open(partial, "w", encoding="utf-8") as file:
             file.write(text)

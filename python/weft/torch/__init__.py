@@ -41,8 +41,8 @@ _FOUND_IN = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used. Recording imports this package where neither torch nor
-    Weft's compiled part may be available, so only record() is imported eagerly."""
+    """Import a name when it is first used. A job that is only recorded imports this package too,
+    perhaps without torch and without Weft's compiled part. So only record() is imported at once."""
     if name not in _FOUND_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

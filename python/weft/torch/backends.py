@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the default process group and its back-ends."""
+"""Finds facts about the default process group and its back-ends."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def backend_of(device: torch.device) -> Any:
 
 
 def in_groups(device: torch.device) -> bool:
-    """Whether sends and receives must be started together in groups. NCCL requires this, and other
-    back-ends profit from it; gloo takes them one by one."""
+    """Whether sends and receives must be started together in groups. NCCL requires groups, and
+    other back-ends are faster with groups. gloo starts sends and receives one by one."""
     return bool(backend_of(device).name().lower() != "gloo")
 
 
@@ -53,7 +53,7 @@ def two_groups() -> tuple[Any, Any]:
 
     NCCL runs all messages between two ranks of a group in the order in which they were queued. With
     a group for each direction, messages in one direction do not delay those in the other. The
-    groups are made only once, because each opens connections of its own.
+    groups are made only once, because each group opens separate connections.
     """
     world = dist.group.WORLD
     if world not in _two_groups:

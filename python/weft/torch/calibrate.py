@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program that every rank runs under `weft calibrate`. It measures how long collectives of each
-size take, as single calls and as calls back to back.
+size take, both as single calls and as calls directly one after the other.
 
-The user's launcher starts it in the user's Python. It needs torch but nothing of Weft. A visit is
-one measurement of one collective at one size. Rank 0 prints one line per visit to stdout.
-`weft calibrate` makes the link table from these lines; calibrate/README.md describes them.
+The user's launcher starts this program in the user's Python. It needs torch but no other part of
+Weft. A visit is one measurement of one collective at one size. Rank 0 prints one line per visit to
+stdout. `weft calibrate` makes the link table from these lines; calibrate/README.md describes the
+lines.
 
 All ranks must make the same calls, but their clocks differ. So rank 0 decides what is measured next
-and how many calls a visit has, and broadcasts that before each visit.
+and how many calls the visit has. It broadcasts this decision before each visit.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ LOCAL_WORLD_NAMES = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCA
 
 ALONE_S = 0.03  # time to spend on single calls in one visit
 QUEUED_S = 0.05  # time to spend on calls back to back in one visit
-GROWTH = 0.6  # share of the total time in which the first pass may try larger and larger sizes
+GROWTH = 0.6  # share of the total time that the first pass may use to try larger sizes
 MOST_PAIRS = 28
 
 
 def tell(event: str, **facts: Any) -> None:
-    """Print one line. A single write() keeps lines of other processes from mixing with it."""
+    """Print one line. It is written with a single write(), so that lines of other processes cannot
+    mix with it."""
     line = "weft-calibrate " + json.dumps({"event": event, **facts}) + "\n"
     try:
         os.write(1, line.encode())
@@ -67,9 +69,10 @@ class Failure(Exception):
 def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of ranks whose links are measured.
 
-    On each host that has two ranks, they are the first two ranks. For every pair of hosts, they are
-    the first rank of each. If that makes too many pairs, only one host's own pair is measured, and
-    each host is paired only with the next host in a ring. So every host's network link is used.
+    Each host with at least two ranks gives one pair, which consists of its first two ranks. Each
+    pair of hosts gives one pair, which consists of the first ranks of the two hosts. If these are
+    too many pairs, only one of the pairs within a host is measured, and each host forms a pair only
+    with the next host in a ring. So the network link of every host is still measured.
     """
     ranks: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):
@@ -85,15 +88,15 @@ def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
 
 @dataclass
 class Table:
-    """One curve of the link table: a collective between certain
-    ranks, measured at several sizes."""
+    """One curve of the link table. It is measured for one collective between certain ranks, at
+    several sizes."""
 
     collective: str
     members: list[int]
     pair: bool = False  # send_recv between two ranks, back and forth
     sizes: list[int] = field(default_factory=list)
     took: dict[int, float] = field(default_factory=dict)  # seconds per call by size; only on rank 0
-    stopped: bool = False  # larger sizes would take too long
+    stopped: bool = False  # true if larger sizes would take too long
 
     def guess(self, size: int) -> float:
         """Estimated seconds of a call of this size: the time of the next smaller known size,
@@ -187,8 +190,8 @@ class Ranks:
         return everybody
 
     def hear_first(self, numbers: list[int]) -> list[int]:
-        """Return the numbers that rank 0 passes, on all ranks. Other ranks must pass a list of the
-        same length; its contents do not matter."""
+        """Return, on all ranks, the numbers that rank 0 passes. The other ranks must pass a list of
+        the same length, but its contents do not matter."""
         values = self.torch.tensor(numbers, dtype=self.torch.int64, device=self.device)
         self.dist.broadcast(values, 0)
         return [int(number) for number in values.tolist()]
@@ -201,8 +204,8 @@ class Ranks:
         return [[float(v) for v in one.tolist()] for one in everybody]
 
     def call(self, table: Table, size: int, copy: int = 0) -> Callable[[bool], Any]:
-        """A function that runs the collective once, on its own arrays. Its argument says whether to
-        return before the collective is done."""
+        """A function that runs the collective once, on arrays that belong to this function. Its
+        argument says whether it returns before the collective is done."""
         torch, dist, count = self.torch, self.dist, len(table.members)
         group = self.second if copy == 1 and self.on_gpu else self.groups.get(count)
         x = torch.zeros(size // ELEMENT, device=self.device)
@@ -223,8 +226,8 @@ class Ranks:
         return self._ring(x)
 
     def _ring(self, x: Any) -> Callable[[bool], Any]:
-        """Every rank sends to the next rank and receives from the
-        previous one, at the same time."""
+        """A function with which every rank sends to the next rank and receives from the previous
+        rank at the same time."""
         dist, y = self.dist, self.torch.empty_like(x)
         after, before = (self.rank + 1) % self.world, (self.rank - 1) % self.world
 
@@ -276,7 +279,7 @@ class Ranks:
         return (time.perf_counter() - start) * 1e6 / calls
 
     def time_two(self, both: Sequence[Callable[[bool], Any]], calls: int, group: Any) -> float:
-        """Microseconds per call if two calls are in flight at any time."""
+        """Microseconds per call if two calls run at any time."""
         self.dist.barrier(group=group)
         self.wait()
         running: deque[Any] = deque()
@@ -293,8 +296,9 @@ class Ranks:
     def time_pair(self, table: Table, size: int, visit: Visit) -> list[float]:
         """Measure how long messages between two ranks take.
 
-        Single messages: the two ranks send a message back and forth, and half of the time counts.
-        Messages back to back: the first rank sends all of them and then waits for one short reply.
+        To time a single message, the two ranks send it there and back, and half of the time counts.
+        To time messages directly one after the other, the first rank sends all of them and then
+        waits for one short reply.
         """
         torch, dist = self.torch, self.dist
         first = self.rank == table.members[0]
@@ -320,8 +324,9 @@ class Ranks:
         return [*took, (time.perf_counter() - start) * 1e6 / visit.queued]
 
     def measure(self, table: Table, size: int, visit: Visit) -> list[list[float]]:
-        """Times of every member in microseconds: of each single call, then per call back to back,
-        then per call with two at once (0 if that was not measured)."""
+        """The times of every member in microseconds. The list of a member has the time of each
+        single call, then the time per call if calls run directly one after the other, then the time
+        per call if two calls run at the same time (0 if this was not measured)."""
         nothing = [0.0] * (visit.alone + 2)
         mine = nothing
         if self.rank in table.members:
@@ -345,10 +350,10 @@ class Ranks:
 def sum_up(table: Table, visit: Visit, took: list[list[float]]) -> dict[str, Any]:
     """Combine the members' times into one time per call.
 
-    No member ends a collective before the last member has arrived, and the last one to arrive waits
-    for nobody. So the shortest time of all members is the time of the transfer itself. In a
-    broadcast the root ends without waiting for any member, so the longest time counts. For a pair,
-    only the first rank measures the whole round trip, so its time counts.
+    No member ends a collective before the last member has arrived, and the last member waits for
+    nobody. So the shortest time of all members is the time of the transfer itself. A broadcast is
+    different: the root ends without waiting for any member, so the longest time counts. For a pair,
+    only the first rank measures the whole round trip, so the time of the first rank counts.
     """
     choose = max if table.collective == "broadcast" else min
     if table.pair:
@@ -386,8 +391,8 @@ def make_tables(
 
 def next_visits(tables: Sequence[Table], count: int, number: int) -> list[tuple[int, int]]:
     """The order of one pass, as pairs (index of the table, index of the size). A pass measures all
-    tables at one size, then all tables at the next size. Every second pass runs backwards. So if
-    the machine gets slower over time, that does not look like an effect of the size."""
+    tables at one size, then all tables at the next size. Every second pass has the opposite order.
+    Otherwise, if the machine gets slower over time, this would look like an effect of the size."""
     order = [(t, place) for place in range(count) for t in range(len(tables))]
     return order if number % 2 == 0 else order[::-1]
 
@@ -506,8 +511,9 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Python puts the folder of a script first on sys.path. Here that folder holds Weft's modules,
-    # which must not hide modules of the same names, such as `record`.
+    # Python puts the folder of a script first on sys.path. Here this folder contains Weft's
+    # modules. They must not hide other modules with the same names, such as `record`, so the folder
+    # is removed.
     if sys.path and sys.path[0] == os.path.dirname(os.path.realpath(__file__)):
         del sys.path[0]
     sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives an array in one element type (the type on the wire) and converts it to the type of the
-target tensor.
+"""Receives an array whose elements are sent in one type (the wire type), and converts them to the
+type of the target tensor.
 
 If the target's type is wider, the array is received at the end of the target's own memory, and the
 elements are then widened in place from the front. So no second copy of the array is needed.
@@ -11,7 +11,8 @@ from __future__ import annotations
 import torch
 
 FEW = 1024
-"""When at most this many elements are left, widen_in_place() widens them through a copy."""
+"""If at most this number of elements is left, widen_in_place() widens them with the help of a
+copy."""
 
 
 def widens(travels: torch.dtype, wanted: torch.dtype) -> bool:
@@ -19,9 +20,9 @@ def widens(travels: torch.dtype, wanted: torch.dtype) -> bool:
 
 
 def receive_buffer(tensor: torch.Tensor, travels: torch.dtype) -> torch.Tensor:
-    """Memory in which to receive the contents of `tensor` as elements of type `travels`:
-    contiguous, with the tensor's shape, and within the tensor's own memory if possible. See
-    finish_receive()."""
+    """The memory in which to receive the contents of `tensor` as elements of type `travels`. It is
+    contiguous and has the tensor's shape. If possible, it is part of the tensor's own memory.
+    finish_receive() must be called afterwards."""
     if tensor.is_contiguous():
         if tensor.dtype == travels:
             return tensor
@@ -48,10 +49,10 @@ def widen_in_place(wide: torch.Tensor, narrow: torch.Tensor) -> None:
     """Widen the elements of `narrow` into `wide`, where `narrow` is the end of the memory of
     `wide`.
 
-    Elements are widened from the first to the last. Each copy handles as many elements as it can
-    write without overwriting its own source: their wide form must end before their narrow form
-    begins. Every copy at least halves what is left. The last few elements overlap with themselves
-    and go through a copy.
+    Elements are widened from the first to the last, several with each copy_(). A copy_() must not
+    overwrite its own source, so the wide form of its elements must end before their narrow form
+    begins. Every copy_() at least halves the number of elements that are left. For the last few
+    elements, the wide and the narrow form overlap, so they are first copied to other memory.
     """
     count, done = wide.numel(), 0
     while count - done > FEW:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributes an array by a chain of the back-end's collectives. Each collective runs along one
-dimension of the mesh, or over all of its ranks.
+"""Redistributes an array with a chain of collectives of the back-end. Each collective runs along
+one dimension of the mesh, or over all ranks of the mesh.
 
-NCCL needs less time per byte in a collective than in a message, because on a network it divides
-messages into smaller pieces. So if the data is large enough, two collectives are faster than one
-exchange of messages with the same number of bytes. For small data they are slower, because starting
-the second collective costs time.
+NCCL needs less time per byte in a collective than in a message, because on a network it divides a
+message into smaller pieces. So if the data is large enough, two collectives are faster than one
+exchange of messages with the same number of bytes. For small data, two collectives are slower,
+because starting the second collective costs time.
 
-Search finds the cheapest chain with Dijkstra's algorithm over the placements of the array on the
-mesh: its moves are the collectives that lead from one placement to another. chain_of() then makes
-the collectives of the path (native.collective_of()), and Run executes them.
+Search finds the cheapest chain with Dijkstra's algorithm. The nodes of its graph are the placements
+of the array on the mesh, and the edges are the collectives that lead from one placement to another.
+chain_of() then makes the collectives of the cheapest path (native.collective_of()), and Run
+executes them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .messages import Deadline
 from .native import ADDED, Collective, collective_of, cut_of
 
 STATES = 4096
-"""If an array can be placed on a mesh in more ways than this, the placements are not searched."""
+"""If there are more ways than this to place an array on a mesh, Search is not used."""
 
 MESSAGES = 1.4
 """Time per byte in messages, divided by time per byte in collectives.
@@ -38,8 +39,8 @@ Over sockets, values from 1.2 to 1.5 were measured."""
 
 
 def rounded(size: int) -> int:
-    """The number of elements by which a part between two steps may exceed `size`. Dimensions that
-    are not evenly divisible make parts larger."""
+    """The number of elements by which a part between two steps may exceed `size`. Parts become
+    larger if dimensions are not evenly divisible."""
     return size // 16
 
 
@@ -49,11 +50,11 @@ class Chain:
     shapes: tuple[tuple[int, ...], ...]  # of this rank's part after each step
     received: int  # elements that a rank receives in all steps; the maximum over all ranks
     padding: int  # elements that the steps add to make parts equally large
-    held: int  # elements of additional memory, beside both ends; the maximum over all ranks
+    held: int  # elements of memory in addition to source and target; the maximum over all ranks
 
     def price(self, step: float, element: float) -> float:
-        """Time of the chain if a collective costs `step` and every
-        received element costs `element`."""
+        """The time of the chain if starting a collective takes the time `step` and receiving an
+        element takes the time `element`."""
         price = 0.0
         for one in self.steps:
             if one.kind != "cut":
@@ -62,10 +63,12 @@ class Chain:
         return price
 
     def only_messages(self, ranks: int) -> bool:
-        """Whether this chain does the same as the plan's messages, so that nothing is gained.
+        """Whether this chain does the same as the messages of the plan, so that the chain has no
+        advantage.
 
-        An all-to-all of all ranks is a single call with messages too. An all-to-all along one mesh
-        dimension is different: as a collective it is one call, as messages it is not.
+        If all ranks take part in an all-to-all, the plan's messages are also sent with a single
+        call. An all-to-all along one mesh dimension is one call only as a collective, so a chain
+        has an advantage there.
         """
         kinds = {one.kind for one in self.steps}
         along_dimension = len(self.steps) == 1 and self.steps[0].ranks < ranks
@@ -82,17 +85,18 @@ class Move:
 
     to: State
     received: float = 0  # elements; an element in a message counts MESSAGES times
-    hops: int = 0  # transfers one after the other, as in a ring; 0: no communication
+    hops: int = 0  # number of transfers one after the other, as in a ring; 0: no communication
     copied: int = 0  # elements that are copied to put parts in order
 
 
 @dataclass(frozen=True)
 class Search:
-    """The cheapest chain of moves from the source's placements to the target's.
+    """Searches the cheapest chain of moves from the placements of the source to those of the
+    target.
 
     If several mesh axes shard one array dimension, they divide it in their order, like torch.chunk.
-    So only the last of them can be gathered, scattered along, or cut. Sizes are those of the
-    largest part, because smaller parts are padded to that size.
+    So only the last of these axes can take part in a gather, a scatter or a cut. All sizes are
+    those of the largest part, because smaller parts are padded to that size.
     """
 
     source: Spec
@@ -108,7 +112,7 @@ class Search:
         return extents
 
     def size(self, state: State) -> int:
-        """Elements of a part."""
+        """The number of elements of the largest part."""
         return math.prod(self.extents(state))
 
     def shared(self, state: State, other: State) -> int:
@@ -116,9 +120,9 @@ class Search:
         return math.prod(map(min, self.extents(state), self.extents(other)))
 
     def copied(self, state: State, axes: Iterable[int], whole: int) -> int:
-        """The number of elements to copy in order to gather or scatter the parts along these axes.
-        If the parts lie one after the other in memory, it is 0, otherwise `whole`, the number of
-        elements of all these parts."""
+        """The number of elements that must be copied to gather or scatter the parts along these
+        axes. It is 0 if the parts lie one after the other in memory. Otherwise it is `whole`, the
+        number of elements of all these parts together."""
         extents = self.extents(state)
         if math.prod(extents) * math.prod(self.source.sizes[axis] for axis in axes) != whole:
             return whole
@@ -147,13 +151,13 @@ class Search:
                 if each.dim not in later:
                     # All-gather, or all-to-all to shard another dimension.
                     size = self.size(whole)
-                    missing = min(hops * part, size)  # of a rank whose part may be empty
+                    missing = min(hops * part, size)  # received by a rank whose part may be empty
                     yield Move(whole, missing, hops, self.copied(state, [axis], size))
                     for to in free:
                         if to != state:
                             yield Move(to, MESSAGES * hops * self.shared(state, to), 1, part)
-                # Another axis, which is replicated, takes over the sharding: ranks that have a part
-                # broadcast it along this axis.
+                # Another axis, along which the array is replicated, takes over the sharding: ranks
+                # that have a part broadcast it along this axis.
                 if [other.dim for other in state].count(each.dim) == 1:
                     for other, unused in enumerate(state):
                         if unused == Placed():
@@ -163,7 +167,7 @@ class Search:
             yield from self.moves_of_all(state)
 
     def moves_of_all(self, state: State) -> Iterator[Move]:
-        """Moves that are one collective of all ranks of the mesh."""
+        """Yield the moves that are a single collective of all ranks of the mesh."""
         part, count, axes = self.size(state), math.prod(self.source.sizes), range(len(state))
         to = tuple(Placed() for _ in state)
         whole = self.size(to)
@@ -182,9 +186,9 @@ class Search:
         start, end = self.source.placed, self.target.placed
         most = max(self.size(start), self.size(end))
         most += rounded(most)
-        # The order of costs: price, then collectives, hops and copied elements. The last tie-break
-        # is the order of discovery, which is the same on all ranks,
-        # so all of them choose the same path.
+        # Costs are compared by price, then by the number of collectives, of hops and of copied
+        # elements. If these are equal too, the placement that was found first wins. It is the same
+        # on all ranks, so all ranks choose the same path.
         number = itertools.count()
         nothing: Cost = (0.0, 0, 0, 0)
         heap: list[tuple[Cost, int, State]] = [(nothing, next(number), start)]
@@ -223,9 +227,9 @@ def put(state: State, axis: int, each: Placed) -> State:
 
 
 def stops_of(search: Search, step: float, element: float) -> list[Spec]:
-    """The stops of the cheapest path: the layouts between its collectives. After a cut there is no
-    stop, because the next collective can take only the part that is needed. A cut at the end of the
-    path is the exception: it is a separate step."""
+    """The stops of the cheapest path. Stops are the source, the layouts between the collectives,
+    and the target. There is no stop after a cut, because the next collective can take only the part
+    that it needs. But a cut at the end of the path is a separate step and has a stop."""
     stops = [search.source]
     for move in search.path(step, element):
         if move.hops or move.to == search.target.placed:
@@ -268,11 +272,12 @@ def chain_of(
 
 
 def chained(stops: Sequence[Spec], steps: Sequence[Collective], rank: int) -> Chain:
-    """The chain of these steps, with the memory that it needs beside source and target.
+    """Make the chain of these steps, and compute the memory that it needs in addition to source and
+    target.
 
     During a step, this memory holds the input of the step (unless the input is the source), the
     copies that the step makes, and the output (unless the output is the target). If a step writes
-    its output directly into the memory in which the next step works, the output needs no other
+    its output directly into the memory in which the next step works, this output needs no separate
     memory.
     """
     parts = [max(elements(stop, each) for each in stop.ranks) for stop in stops[1:]]
@@ -304,13 +309,14 @@ class Run:
     chain: Chain
     out: torch.Tensor  # this rank's part of the target
     groups: list[Any]  # the process group of each step
-    outs: dict[int, torch.Tensor] = field(default_factory=dict)  # by step: its output
+    outs: dict[int, torch.Tensor] = field(default_factory=dict)  # step -> its output
     prefilled: dict[int, torch.Tensor] = field(default_factory=dict)
-    """By step: the memory in which it gathers or adds up, if the
-    step before it has put its output there."""
+    """Maps a step to the memory in which it gathers or adds up, if the previous step has already
+    written its output there."""
 
     def out_of(self, i: int) -> torch.Tensor:
-        """The memory for the output of step i: if possible, where the next step needs its input."""
+        """The memory for the output of step i. If possible, this is the memory in which the next
+        step needs its input."""
         if i not in self.outs:
             self.outs[i] = self._new_out(i)
         return self.outs[i]
@@ -324,8 +330,9 @@ class Run:
         if then.got is None:  # an all-reduce adds up in its output
             self.prefilled[i + 1] = self.out_of(i + 1)
             return self.prefilled[i + 1]
-        # An all-gather: write into this rank's slot. If the slots are not the memory of the
-        # gathered array, that array is allocated only later, when it is needed.
+        # The next step is an all-gather, so write into this rank's slot of its buffer. If this
+        # buffer is not the memory of the gathered array, the gathered array is allocated later,
+        # when it is needed.
         slots = self.out_of(i + 1) if then.got.straight else self.out.new_empty(then.got.total)
         self.prefilled[i + 1] = slots.view(-1)
         ranks = dist.get_process_group_ranks(self.groups[i + 1])

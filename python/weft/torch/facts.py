@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a PyTorch job that its trace does not contain, such as the settings of DDP."""
+"""Finds facts about a PyTorch job that its trace does not contain, such as the settings of DDP."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def job_facts() -> Dict[str, Any]:
 
 
 def _ddp_models() -> List[Any]:
-    """All DDP models of the process. Searching all objects once
-    is slow but needs no hook in DDP."""
+    """All DDP models of the process. This searches all objects of the process, which is slow but
+    needs no hook in DDP."""
     from torch.nn.parallel import DistributedDataParallel
 
-    # Not isinstance(), which reads __class__: on a proxy object that would run code of the job.
+    # Do not use isinstance() here: it reads __class__, and for a proxy object this would run code
+    # of the job.
     return [
         thing for thing in gc.get_objects() if issubclass(type(thing), DistributedDataParallel)
     ]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts between an array and the contiguous slots that collectives such as all-gather work on.
+"""Converts between an array and the contiguous slots that collectives such as all-gather need.
 
 A collective gathers or scatters parts that lie one after the other in one buffer. Each part has a
 slot of that buffer. Here a Fold says which box of the array each part is. A View pairs the parts of
 an array with their slots, so that parts can be copied into slots and back.
 
 Arrays are divided into parts in the same way as by torch.chunk, so later parts may be shorter than
-the first one, or empty. If all slots must have the same size, each part is stored at the begin of
+the first part, or empty. If all slots must have the same size, each part is stored at the begin of
 its slot, and the rest of the slot is padding with undefined contents.
 """
 
@@ -89,7 +89,8 @@ def make_up(parts: list[Box], dim: int, whole: Box) -> bool:
 
 @dataclass(frozen=True)
 class Tile:
-    """Several parts of the same shape at equal distances. One strided copy can copy all of them."""
+    """Several parts of the same shape at equal distances, so that one strided copy can copy all of
+    them."""
 
     counts: tuple[int, ...]  # number of parts along each axis of the mesh
     steps: tuple[tuple[int, int], ...]  # per axis, from part to part: (dimension, indices)
@@ -150,7 +151,8 @@ class View:
     def pairs(
         self, array: torch.Tensor, buffer: torch.Tensor
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Pairs of views with the same elements: in the array, and in the buffer of slots."""
+        """Yield pairs of views of the same elements: the first in the array, the second in the
+        buffer of slots."""
         strides, start, slots = array.stride(), array.storage_offset(), buffer.storage_offset()
         for tile in self.tiles:
             extents = (*tile.counts, *tile.shape)
@@ -187,10 +189,10 @@ class Fold:
         return tuple(part)
 
     def view(self, shape: tuple[int, ...], slot: int | None = None) -> View:
-        """The slots of an array of this shape.
+        """The View that describes the slots of an array of this shape.
 
         slot: elements per slot. If it is not given, the parts lie one after the other without
-        padding. That is possible for a single axis only.
+        padding. This is possible only if the fold has a single axis.
         """
         tiles = [Tile((), (), shape, (0,) * len(shape), 0)]
         for dim, size in zip(self.cuts, self.sizes):

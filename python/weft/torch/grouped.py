@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program with groups of sends and receives, which NCCL needs.
 
-A group is a list of messages that the back-end starts together. It has at most one piece to each
-other rank and at most one piece from each. The k-th group of a rank exchanges its pieces only with
-the k-th groups of other ranks. So ranks never wait for each other in a circle.
+A group is a list of messages that the back-end starts together. Each message carries one piece of
+data. A group has at most one piece to each other rank and at most one piece from each other rank.
+The k-th group of a rank exchanges pieces only with the k-th groups of other ranks. So ranks never
+wait for each other in a circle.
 
-Nothing blocks the host: copies are queued on the current stream and messages on the stream of the
-back-end, each after the work that it depends on.
+The host never waits: copies are queued on the current stream, and messages on the stream of the
+back-end, each after the work on which it depends.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .messages import Links, Piece, Turn, peer_failed
 from .packing import Packing
 
 STAGING = 256 << 20
-"""Bytes of staging memory for messages in flight if the caller gives no budget."""
+"""Bytes of staging memory for messages that are being sent or received, if the caller gives no
+budget."""
 
 
 _agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[tuple[int, bool], bool]] = (
@@ -57,8 +59,8 @@ def agree(
             for piece in program.sends(turn) + program.receives(turn)
         }
     )
-    # The second number also says whether this rank exchanges messages with all other ranks. A rank
-    # that does so must know whether each of the other ranks does so too.
+    # The second number also depends on whether this rank exchanges messages with all other ranks,
+    # because agree() may return true only if this holds for every rank.
     reported = hash((found or 0, len(peers) + 1 == dist.get_world_size())) % (1 << 62)
     mine = torch.tensor([program.fingerprint % (1 << 62), reported], device=device)
     theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
@@ -80,7 +82,7 @@ def agree(
 
 
 def longest_piece(staging: int, devices: int) -> int:
-    """The longest piece in bytes for which all pieces of a group, sent and received ones, fit into
+    """The longest piece, in bytes, for which all sent and received pieces of a group fit into
     `staging` bytes."""
     return staging // (2 * max(1, devices - 1))
 
@@ -138,12 +140,13 @@ def place(piece: Piece, buffers: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 Message = tuple[torch.Tensor, int]
-"""The memory of a message, and the rank that it goes to or comes from."""
+"""The memory of a message, and the rank to which it goes or from which it comes."""
 
 
 def exchange(receives: Sequence[Message], sends: Sequence[Message], links: Links) -> None:
     """Send and receive all messages as one group of the back-end. This does the same as
-    dist.batch_isend_irecv() without its cost of looking up the group for every message."""
+    dist.batch_isend_irecv(), but faster, because it does not look up the group for every
+    message."""
     if not receives and not sends:
         return
     group, (first, peer) = dist.group.WORLD, (*receives, *sends)[0]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program on GPUs with Weft's own kernels.
 
-All copies of a turn are one kernel launch. The messages of a turn are one group of the back-end, or
-one collective if all ranks take part in it.
+All copies of a turn are done by one kernel launch. The messages of a turn are one group of the
+back-end. If all ranks take part in the turn, they may instead be one collective.
 
-Nothing blocks the host: work is queued on the current stream and on the stream of the back-end,
-each after the work that it depends on.
+The host never waits: work is queued on the current stream and on the stream of the back-end, each
+piece after the work on which it depends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TYPES = (
 @functools.lru_cache(maxsize=1)
 def kernels() -> ReshardKernels | None:
     """The library libweft-cuda.so; None if it is not installed. The environment variable
-    WEFT_CUDA_LIBRARY gives another path."""
+    WEFT_CUDA_LIBRARY can name another path."""
     named = os.environ.get("WEFT_CUDA_LIBRARY")
     installed = Path(__file__).parent.parent / "_native" / "lib" / "libweft-cuda.so"
     if named is None and not installed.exists():
@@ -54,8 +54,8 @@ Wired = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Batch:
-    """The fields of a ReshardBatch, read once. `before` and `after`
-    are None if there is nothing to copy."""
+    """The fields of a ReshardBatch, so that they are read only once. `before` and `after` are None
+    if there is nothing to copy."""
 
     before: ReshardCopies | None
     after: ReshardCopies | None
@@ -76,8 +76,8 @@ class Queue:
     all_ranks: bool
 
     def run(self, buffers: Sequence[torch.Tensor], links: Links) -> None:
-        """`buffers`: in the program's order, each as a tensor of
-        bytes, including staging memory."""
+        """Queue the program. `buffers` are the buffers of the program in its order, including
+        staging memory. Each is a tensor of bytes."""
         device = buffers[-1].device
         addresses = [buffer.data_ptr() for buffer in buffers]
         with torch.cuda.device(device):
@@ -125,11 +125,11 @@ def queue_of(
 ) -> Queue:
     """Prepare a program. All of its ranks call this when they first use the program.
 
-    Ranks may use collectives and all-to-alls instead of messages only if all of them do, so they
-    exchange a summary of what each of them would do.
+    A rank may use collectives and all-to-alls instead of messages only if all ranks do so. So each
+    rank sends the others a number that identifies what it would do; see agree().
     """
     plain = prepared(held, program, False)
-    # An all-to-all has one message per pair of ranks.
+    # An all-to-all is possible only if there is at most one message per pair of ranks.
     once = all(
         len(turn) <= 1 and distinct(one.sends) and distinct(one.receives)
         for turn in plain
@@ -157,8 +157,8 @@ def part(memory: Sequence[torch.Tensor], wired: Wired) -> torch.Tensor:
 
 
 def run_all_to_all(batch: Batch, memory: Sequence[torch.Tensor], links: Links) -> None:
-    """Send the messages of all ranks as one all-to-all. Ranks without a message to each other
-    exchange empty tensors, which costs nothing."""
+    """Send the messages of all ranks as one all-to-all. A rank that has no message for another rank
+    sends an empty tensor, which costs nothing."""
     world = range(dist.get_world_size())
     nothing = memory[-1][:0]
     given, wanted = [nothing for _ in world], [nothing for _ in world]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates DTensor layouts (mesh and placements) into the form that Weft's planner takes."""
+"""Translates the layouts of DTensors (mesh and placements) into the form that Weft's planner
+takes."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Placed:
-    """The placement on one dimension of the mesh. Either the mesh dimension shards the array's
-    dimension `dim`, or its ranks hold addends (`reduce` names the reduction), or it replicates the
-    array."""
+    """The placement on one dimension of the mesh. There are three cases. The mesh dimension shards
+    the array's dimension `dim`. Or its ranks hold addends, and `reduce` names the reduction. Or it
+    replicates the array."""
 
     dim: int | None = None
-    split: int = 1  # split_factor of a strided shard: pieces of `dim` before this mesh dimension
+    split: int = 1  # split_factor of a strided shard: `dim` is first cut into this number of pieces
     reduce: str = ""
 
 
@@ -96,7 +97,8 @@ def placed(placement: Any, dims: int) -> Placed:
 
 @functools.lru_cache(maxsize=256)
 def ranks_of(mesh: Any) -> tuple[int, ...]:
-    """The ranks of a mesh in row-major order. Cached, because torch computes them at each call."""
+    """The ranks of a mesh in row-major order. The result is cached, because torch would compute it
+    at each call."""
     return tuple(mesh.mesh.flatten().tolist())
 
 
@@ -129,10 +131,10 @@ def spec_of(array: DTensor) -> Spec:
 def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
     """The mesh dimensions that shard array dimension `dim`, most significant first.
 
-    None if no order of mesh dimensions describes which rank holds which part. Before a strided
-    shard splits `dim`, later mesh dimensions have already split `dim` into `split_factor` pieces.
-    So in the order, the mesh dimension of the strided shard comes after these mesh dimensions: the
-    product of their sizes is split_factor.
+    None if no order of mesh dimensions describes which rank holds which part. A strided shard
+    divides pieces of `dim` into which later mesh dimensions have already divided `dim`; the number
+    of these pieces is `split_factor`. So in the order, the mesh dimension of the strided shard
+    comes after these later mesh dimensions. The product of their sizes is split_factor.
     """
     if spec.order:
         return spec.order[dim]
@@ -154,8 +156,8 @@ def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
 
 
 def chunk(strips: Strips, pieces: int, index: int) -> Strips:
-    """The piece number `index` of `pieces` pieces, as torch.chunk would
-    cut the strips if they were joined into one."""
+    """Join the strips, cut the result into `pieces` pieces like torch.chunk, and return the piece
+    with number `index`."""
     length = sum(high - low for low, high in strips)
     size = -(-length // pieces)
     begin, end = min(index * size, length), min((index + 1) * size, length)
@@ -169,7 +171,7 @@ def chunk(strips: Strips, pieces: int, index: int) -> Strips:
 
 
 def joined(strips: Sequence[tuple[int, int]]) -> Strips:
-    """Merge neighbouring ranges, so that equal sets of indices compare equal."""
+    """Merge ranges that touch each other, so that equal sets of indices compare equal."""
     whole: list[tuple[int, int]] = []
     for low, high in strips:
         if whole and whole[-1][1] == low:

@@ -131,8 +131,8 @@ function path(page: PageData): HTMLElement[] {
     { label: "by rank", name: "critical path by rank", parts: byRank, value: "" },
   ];
   const lead =
-    `The chain of ops that decides when the last step ends; at each collective it leads to the rank ` +
-    `that arrived last. It is ${withUnit(length)} long.`;
+    `The chain of ops that decides when the last step ends. At each collective, the chain goes ` +
+    `through the rank that arrived last. It is ${withUnit(length)} long.`;
   return [
     el("h3", {}, "Critical path"),
     el("p", { class: "lead" }, lead),

@@ -97,7 +97,7 @@ export function findings(page: PageData, jump: Jump): Section {
       ]),
   );
   const lead =
-    "The time of each finding is how much shorter the step gets if the finding is removed from the " +
-    "job and the rest is replayed. Gains overlap, so they do not add up.";
+    "The time beside each finding says how much shorter the step would be if this finding were " +
+    "removed from the job and the rest were replayed. Gains overlap, so they do not add up.";
   return section("findings", title, lead, list, rest.length > 0 ? more : null, numbers);
 }

@@ -160,10 +160,11 @@ export function linkCurves(page: LinkPage): Section[] {
   const time = shown.picture(TIME, "time of a call by size, both logarithmic", "time");
   const speed = shown.picture(SPEED, "bandwidth by size, both logarithmic", "bandwidth");
   const timeLead =
-    "alone: median of single calls. back to back: many calls in a row, time per call. two at once: two " +
-    "calls in flight at any time, time per call. A flat curve is bound by latency, a rising one by bandwidth.";
+    "alone: median time of single calls. back to back: time per call if many calls run one after the " +
+    "other. two at once: time per call if two calls always run at the same time. Where a curve is flat, " +
+    "latency limits the call; where it rises, bandwidth does.";
   const speedLead =
-    "Bytes of the array divided by the same times. An all-reduce sends nearly twice as many bytes over the network.";
+    "Bytes of the array divided by the times above. An all-reduce sends nearly twice as many bytes over the network.";
   return [
     section("time", "Time by size", timeLead, shown.legend(), time, numbersTable(page)),
     section("bandwidth", "Bandwidth by size", speedLead, speed),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of the page, in the order in which readers ask: what to fix comes first, details and data
-// quality come last.
+// Adds the sections to the page, in the order of what readers usually want to know: what to fix
+// comes first, details and data quality come last.
 import { breakdown } from "./breakdown";
 import { el } from "./dom";
 import { findings } from "./findings";
@@ -16,7 +16,7 @@ import { themeSwitch } from "./theme";
 import { verdict } from "./verdict";
 import { whatIf } from "./what_if";
 
-/** Short names for the navigation bar. */
+/** Maps ids of sections to short names for the navigation bar. */
 const SHORT: Record<string, string> = {
   findings: "findings",
   steps: "steps",
@@ -35,7 +35,10 @@ function navigation(parts: Section[], theme: HTMLElement): HTMLElement {
   return el("nav", { "aria-label": "parts of the report" }, el("span", { class: "brand" }, "weft"), ...links, theme);
 }
 
-/** `timeline` is the element of the timeline, which is mounted separately. */
+/**
+ * Adds everything to `root`. `timeline` is the element of the timeline; mountTimeline() fills it
+ * later.
+ */
 export function mountSections(
   root: HTMLElement,
   page: PageData,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common parts of the pages of link tables and of plans: reading the data, the navigation bar, and the
-// list of commands.
+// Has the parts that the page of link tables and the page of plans have in common: reading the
+// data, the navigation bar, and the list of commands.
 import { command, el } from "./dom";
 import { Section, section } from "./section";
 import { themeSwitch } from "./theme";
 
-/** JSON members that both pages have. */
+/** The JSON members that the two pages have in common. */
 export interface ShortPage {
   version: string;
   commands: { command: string; what: string }[];
 }
 
-/** The last section: commands that use what the page shows. */
+/** The last section, which lists commands that use the tables or plans of the page. */
 export function use(page: ShortPage): Section {
   const list = page.commands.map((item) =>
     el("li", {}, command(item.command), el("span", { class: "what" }, item.what)),
@@ -26,8 +26,9 @@ export function readPage<Page>(): Page {
 }
 
 /**
- * Shows the page. `short` maps ids of sections to names in the navigation bar; a section without one has
- * its title there. `skip` is the target and the text of the skip link.
+ * Shows the page. `short` maps ids of sections to names in the navigation bar. For a section that
+ * `short` lacks, the bar shows the title. `skip` has the target and the text of the link that skips
+ * the navigation bar.
  */
 export function showPage(
   head: HTMLElement,
@@ -45,7 +46,7 @@ export function showPage(
       { "aria-label": "parts of the report" },
       el("span", { class: "brand" }, "weft"),
       ...links,
-      // These pages have no canvas, and CSS recolours everything else: nothing has to be drawn again.
+      // After a change of theme, only canvases must be drawn again, and these pages have no canvas.
       themeSwitch(() => undefined),
     ),
     el("main", {}, head, ...parts.map((part) => part.element)),

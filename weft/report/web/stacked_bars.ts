@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chart of horizontal bars that consist of coloured parts: one bar per row, all on one scale.
+// Makes a chart of horizontal bars that consist of coloured parts. It has one bar per row, and all
+// bars have the same scale.
 import { Child, el } from "./dom";
 import { milliseconds, share, withUnit } from "./figures";
 
@@ -19,12 +20,12 @@ export interface Bar {
   /** Ends of the error bar. */
   low?: number;
   high?: number;
-  /** Shown to the right of the bar; by default the sum of the parts. */
+  /** The text to the right of the bar; by default the sum of the parts. */
   value?: Child;
   strong?: boolean;
 }
 
-/** Share of the scale below which a part gets no text. */
+/** A part gets no text if it is shorter than this share of the scale. */
 const ROOM_FOR_TEXT = 0.055;
 
 function drawPart(part: Part, total: number, scale: number): HTMLElement {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canvases of the timeline and their container: sizes, scrolling, and painting at most once per frame.
+// Manages the canvases of the timeline and their container: sets their sizes, scrolls, and paints
+// at most once per frame.
 import { element } from "./details";
 import { paintLabels } from "./labels";
 import type { Layout } from "./layout";
@@ -70,7 +71,7 @@ export class Stage {
     new ResizeObserver(() => this.resize()).observe(this.scroller);
   }
 
-  /** First visible pixel of the rows. */
+  /** The y coordinate of the first visible pixel of the rows. */
   get top(): number {
     return this.scroller.scrollTop;
   }
@@ -96,7 +97,10 @@ export class Stage {
     this.requestOverlay();
   }
 
-  /** Requests a frame in which only the overlay is painted, unless the spans are due too. */
+  /**
+   * Requests a frame in which only the overlay is painted, unless request() asked for the spans
+   * too.
+   */
   requestOverlay(): void {
     if (this.pending) return;
     this.pending = true;
@@ -106,7 +110,10 @@ export class Stage {
     });
   }
 
-  /** Paints what is due. RowPainter.paint() describes `highlighted`. */
+  /**
+   * Paints the overlay and, if they were requested, the spans. RowPainter.paint() describes
+   * `highlighted`.
+   */
   paint(layout: Layout, view: View, state: OverlayState, highlighted: Uint32Array | null): void {
     if (this.stage.clientWidth === 0) return;
     const palette = (this.palette ??= readPalette(this.box, this.model));
@@ -146,7 +153,8 @@ export class Stage {
       canvas.style.width = `${this.width}px`;
       canvas.style.height = `${height}px`;
     }
-    // Spans are painted in device pixels; the other canvases are scaled to CSS pixels.
+    // The canvas of the spans is painted in device pixels. The other canvases are scaled, so that
+    // they can be painted in CSS pixels.
     for (const canvas of [this.overlay, this.ruler, this.minimap.canvas]) {
       canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step times: one group of bars per step, with one bar per rank.
+// Makes the section of step times. The chart has one group of bars per step, and a group has one
+// bar per rank.
 import { el, svg } from "./dom";
 import { exactMs, milliseconds, ticks, withUnit } from "./figures";
 import { fitted } from "./fitted";
@@ -14,7 +15,7 @@ const BOTTOM = 24;
 const TOP = 18;
 const WIDEST_BAR = 28;
 
-/** `slot` is the width of a group of bars. */
+/** `y` maps times to pixels. `slot` is the width of a group of bars. */
 interface Scale {
   width: number;
   y: (time: number) => number;
@@ -50,7 +51,7 @@ function group(page: PageData, rows: Shown[], step: number, scale: Scale): SVGEl
       svg("title", {}, `step ${page.job.steps[step]}, ${row.label}: ${withUnit(times[i])}`),
     );
   });
-  // Only every n-th group is labelled if labels would overlap; a label needs 48 pixels.
+  // A label needs 48 pixels. If labels would overlap, only every n-th group gets one.
   const every = Math.ceil(48 / scale.slot);
   if (step % every !== 0) return bars;
   const middle = left + scale.slot / 2;

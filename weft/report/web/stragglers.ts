@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks arrive late at collectives, how often, and how long the others wait for them.
+// Makes the section that shows which ranks arrive late at collectives, how often, and how long the
+// other ranks wait for them.
 import { el } from "./dom";
 import { count, exactMs, several, share, withUnit } from "./figures";
 import { formatBytes } from "./format";

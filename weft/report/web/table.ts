@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline as a table, for readers who cannot see the chart or prefer text: what takes most time in
-// the visible part, by lane and name.
+// Shows the timeline as a table, for readers who cannot see the chart or prefer text. The table
+// shows which spans take most time in the visible part, added up by lane and name.
 import { element } from "./details";
 import { formatCount, formatPoint, formatTime } from "./format";
 import type { TimelineModel } from "./model";
@@ -16,8 +16,8 @@ export interface TableRow {
 }
 
 /**
- * Adds up the time of visible spans by lane and name; the `most` largest sums, largest first. A span that
- * reaches beyond the view counts with its visible part.
+ * Adds up the time of the visible spans by lane and name. Returns the `most` largest sums, largest
+ * first. If a span reaches beyond the view, only its visible part is added.
  */
 export function sumUp(model: TimelineModel, view: View, most: number): TableRow[] {
   const { start, end, label, count, busyBefore } = model.spans;

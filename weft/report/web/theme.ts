@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch between dark and light colours. By default the page follows the system. A choice of the reader
-// is stored in the browser.
+// Makes the switch between dark and light colours. By default, the page uses the setting of the
+// system. If the reader makes a choice, the browser stores it.
 import { el } from "./dom";
 
 const KEY = "weft-theme";
@@ -21,7 +21,7 @@ function remember(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Without storage the choice is valid until the page is closed.
+    // Without storage, the choice is lost when the page is closed.
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: mountTimeline() puts it into an element and returns a handle. The class Timeline holds
-// the state (view, selection, search, folds) and connects the parts: every change of state ends in
-// changed(), which requests a frame and saves the view in the address.
+// Puts the timeline together. mountTimeline() puts it into an element and returns a handle. The
+// class Timeline holds the state (view, selection, search, folds) and connects the other modules.
+// After every change of the state it calls changed(), which requests a frame and saves the view in
+// the page's address.
 import type { ToolbarActions } from "./toolbar";
 import { element, showDetails } from "./details";
 import { formatTime } from "./format";
@@ -32,7 +33,10 @@ export interface TimelineHandle {
   fit(): void;
   /** Selects a span, opens its rank and lane and scrolls to it; -1 clears the selection. */
   select(span: number): void;
-  /** Shows or hides the critical path; opens the ranks that it goes through. */
+  /**
+   * Shows or hides the critical path. If it is shown, the ranks on it are opened, unless there are
+   * too many.
+   */
   showPath(on: boolean): void;
   /** Opens a rank (by its number) and scrolls to it. */
   showRank(rank: number): void;
@@ -41,7 +45,7 @@ export interface TimelineHandle {
   view(): View;
   selected(): number;
   isPathShown(): boolean;
-  /** Place of a span on the canvas, in CSS pixels; null if its row is folded away. */
+  /** Place of a span on the canvas, in CSS pixels; null if the row of the span is folded. */
   boxOf(span: number): Box | null;
   readonly model: TimelineModel;
   /** Resolves when the first frame with data is on the canvas. */
@@ -223,7 +227,8 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.root.addEventListener("pointerenter", () => (this.pointerInside = true));
     this.root.addEventListener("pointerleave", () => (this.pointerInside = false));
     document.addEventListener("keydown", (event) => {
-      // Keys also work without focus while the pointer is over the timeline.
+      // While the pointer is over the timeline, keys work even if the timeline does not have the
+      // focus.
       const isOurs = this.root.contains(event.target as Node);
       if (isOurs || (this.pointerInside && event.target === document.body)) handleKey(event, this);
     });
@@ -266,7 +271,8 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.stage.request();
     if (!this.options.hash) return;
     window.clearTimeout(this.saving);
-    // Browsers limit how often the address may change, so it is saved after 200 ms without a change.
+    // Browsers limit how often a page may change its address. So the view is saved when it has not
+    // changed for 200 ms.
     this.saving = window.setTimeout(() => {
       const { current: view, selection: selected, query, path } = this;
       history.replaceState(null, "", writeHash({ view, selected, query, path }));

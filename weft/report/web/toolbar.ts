@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The toolbar of the timeline: buttons, search field, legend and the dialog that lists all keys.
+// Makes the toolbar of the timeline: buttons, search field, legend and the dialog that lists all
+// keys.
 import type { Actions } from "./actions";
 import { element } from "./details";
 import { formatCount, readable } from "./format";
@@ -89,7 +90,10 @@ function helpDialog(): HTMLDialogElement {
   return dialog;
 }
 
-/** The legend: one entry per class in use, and a note if short spans were merged. */
+/**
+ * The legend. It has one entry for each class that some label has, and a note if short spans were
+ * merged.
+ */
 export function legend(model: TimelineModel, styleOf: (name: string) => string): HTMLElement {
   const box = element("ul", "", "legend");
   box.setAttribute("aria-label", "Colours");

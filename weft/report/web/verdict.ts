@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of the page: the name and the facts of the job, the verdict in one sentence, and the most
-// important figures.
+// Makes the head of the page: the name and the facts of the job, the verdict in one sentence, and
+// the most important figures.
 import { el } from "./dom";
 import { milliseconds, ranges, several, share } from "./figures";
 import type { Answer, PageData } from "./page_data";
@@ -10,7 +10,7 @@ function figure(value: string, unit: string, what: string): HTMLElement {
   return el("div", { class: "figure" }, number, el("span", { class: "figure-what" }, what));
 }
 
-/** The best what-if is shown only if its step is below this share of the baseline. */
+/** The best what-if is shown only if its step is shorter than this share of the baseline step. */
 const MAX_SHARE = 0.98;
 
 /** The best what-if that a user could really choose; undefined if it saves less than 2 %. */
@@ -33,7 +33,8 @@ function figures(page: PageData): HTMLElement[] {
   ];
   if (!slowest) return list;
   const causes = slowest.causes;
-  // Indices into CAUSE_KINDS: exposed transfer and waiting; data loading, host launch and idle.
+  // The indices are those of CAUSE_KINDS: 2 is exposed transfer, 3 waiting, 4 data loading, 5 host
+  // launch, 6 idle.
   const exposed = causes[2] + causes[3];
   const host = causes[4] + causes[5] + causes[6];
   const percent = (part: number) => share(part, slowest.step).replace(" %", "");

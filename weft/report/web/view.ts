@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The visible time interval, and functions that zoom and move it. Times are nanoseconds.
+// Defines the visible time interval (a View), and functions that zoom and move it. Times are
+// nanoseconds.
 
 export interface View {
   start: number;
   end: number;
 }
 
-/** The begin of the recording and its end (`length`). */
+/** The times at which the recording begins (`begin`) and ends (`length`). */
 export interface Extent {
   begin: number;
   length: number;
 }
 
-/** Shortest view: recorded times have a resolution of 1 ns, so a shorter view shows no more detail. */
+/**
+ * Length of the shortest view. Recorded times have a resolution of 1 ns, so a shorter view would
+ * not show more detail.
+ */
 const SHORTEST = 50;
-/** How far the view may reach beyond the recording, as a share of its length. */
+/**
+ * How far the view may reach beyond each end of the recording, as a share of the recording's
+ * length.
+ */
 const MARGIN = 0.02;
 
 export function fitAll({ begin, length }: Extent): View {
@@ -22,7 +29,10 @@ export function fitAll({ begin, length }: Extent): View {
   return { start: begin - whole * MARGIN * 0.5, end: begin + whole * (1 + MARGIN * 0.5) };
 }
 
-/** Limits the size of a view and moves it into the recording, with its margin. */
+/**
+ * Limits the length of a view, and moves it so that it does not reach further beyond the recording
+ * than MARGIN allows.
+ */
 export function clampView(view: View, { begin, length }: Extent): View {
   const whole = Math.max(length - begin, SHORTEST);
   const low = begin - whole * MARGIN;
@@ -33,7 +43,7 @@ export function clampView(view: View, { begin, length }: Extent): View {
   return { start, end: start + size };
 }
 
-/** `factor` < 1 zooms in; the time `at` keeps its place on the screen. */
+/** Zooms the view. A `factor` below 1 zooms in. The time `at` keeps its place on the screen. */
 export function zoom(view: View, factor: number, at: number, extent: Extent): View {
   const size = view.end - view.start;
   const wanted = Math.max(SHORTEST, size * factor);
@@ -42,13 +52,13 @@ export function zoom(view: View, factor: number, at: number, extent: Extent): Vi
   return clampView({ start, end: start + wanted }, extent);
 }
 
-/** Moves the view by a share of its length; positive moves to later times. */
+/** Moves the view by a share of its length. A positive share moves to later times. */
 export function pan(view: View, share: number, extent: Extent): View {
   const by = (view.end - view.start) * share;
   return clampView({ start: view.start + by, end: view.end + by }, extent);
 }
 
-/** The interval with a quarter of its length on both sides. */
+/** A view that shows the interval, and a quarter of its length before and after it. */
 export function around(start: number, end: number, extent: Extent): View {
   const room = Math.max((end - start) * 0.25, SHORTEST / 2);
   return clampView({ start: start - room, end: end + room }, extent);

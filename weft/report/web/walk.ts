@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the arrow keys go from a span. All functions return -1 if there is no such span.
+// Finds the span to which an arrow key goes from the selected span. All functions return -1 if
+// there is no such span.
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { LongestIndex, spanAt } from "./row_search";
@@ -13,8 +14,9 @@ export function spanBeside(model: TimelineModel, span: number, by: 1 | -1): numb
 }
 
 /**
- * A span of the nearest row above (-1) or below (1) that has one near the middle of `span`: within half the
- * width of the view. Without a span (-1), the first row with a span near the middle of the view.
+ * A span in a row above (`by` is -1) or below (1) `span`. The result is near the middle of `span`:
+ * at most half the width of the view away. It is in the nearest row that has such a span. If `span`
+ * is -1, the search starts at the first row and at the middle of the view.
  */
 export function spanAcross(
   model: TimelineModel,

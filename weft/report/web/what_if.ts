@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the recorded step, the predicted step without the profiler (the baseline) and the predicted step
-// of a what-if: bars with error bars, and a table of what changes. The reader chooses the what-if.
+// Makes the section that compares three steps: the recorded step, the predicted step without the
+// profiler (the baseline), and the predicted step of a what-if. It has bars with error bars, and a
+// table of the changes. The reader chooses the what-if.
 import { legend, PART_KINDS, partTimes } from "./causes";
 import { el } from "./dom";
 import { exactMs, milliseconds, share, signedMs, withUnit } from "./figures";
@@ -42,7 +43,10 @@ function speedup(page: PageData, answer: Answer): string {
   return `${(page.what_if.baseline.step / Math.max(answer.step, 1)).toFixed(2)}×`;
 }
 
-/** The what-if that is shown first: the first one the user asked for, else the best one, else the first. */
+/**
+ * The index of the what-if that is shown when the page is opened. It is the first what-if that the
+ * user asked for. If the user asked for none, it is the best what-if, or else the first.
+ */
 function firstShown(answers: Answer[]): number {
   const asked = answers.findIndex((answer) => answer.asked);
   const best = answers.findIndex((answer) => answer.best);
