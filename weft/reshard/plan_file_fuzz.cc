@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer: any bytes give either an Error, or plans that passed the replay and that are written back
-// as the text they are read from.
+// Fuzzes the reader of plan files. Any bytes give either an Error or plans that passed the replay.
+// If such plans are written, read and written again, the two texts are equal.
 #include <cstdint>
 
 #include "weft/base/check.h"

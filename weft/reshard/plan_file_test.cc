@@ -72,7 +72,7 @@ TEST(PlanFile, ElementTypesAndBoxesSurviveTheRoundTrip) {
   EXPECT_EQ(read->back().problem.cast->to, "bf16");
 }
 
-/// The text with the first occurrence of `what` replaced.
+/// The text in which the first occurrence of `what` is replaced by `by`.
 std::string damaged(std::string text, const std::string& what, const std::string& by) {
   const std::size_t at = text.find(what);
   WEFT_CHECK(at != text.npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the two checks themselves: both accept correct plans and both reject damaged ones.
+// Tests the two checks of plans: both checks accept correct plans and reject damaged plans.
 #include "weft/reshard/check/replay.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ TEST(Replay, ASummandCannotBeAddedTwice) {
 
 TEST(Replay, ARoundSendsWhatDevicesHeldBeforeIt) {
   const Problem problem = parsed("x=2,y=2", "4,4", "x,-", "y,-");
-  // Devices 1 and 2 swap halves: each sends its old half, not the one it just received.
+  // Devices 1 and 2 swap halves. Each device sends its old half, not the half that it just
+  // received.
   const std::vector<Round> swap{{{1, 2, {{0, 2}, {0, 4}}}, {2, 1, {{2, 4}, {0, 4}}}}};
   EXPECT_TRUE(replay(problem, swap, problem.target));
   EXPECT_TRUE(run_oracle(problem, swap, problem.target));
@@ -73,7 +74,8 @@ Problem sum_elsewhere() {
 TEST(Replay, TransfersThatReplaceAreStoredBeforeOthersAreAdded) {
   const Problem problem = sum_elsewhere();
   const Transfer base{0, 2, {{0, 4}}, false}, addend{1, 2, {{0, 4}}, true};
-  // The addend covers two boxes that replace; it comes before, between or after them in the list.
+  // The addend covers two boxes that replace. In the list, it comes before, between or after these
+  // boxes.
   const Transfer low{0, 2, {{0, 1}}, false}, high{0, 2, {{1, 4}}, false};
   for (const Round& round : {Round{base, addend}, Round{addend, base}, Round{addend, low, high},
                              Round{low, addend, high}, Round{high, low, addend}}) {
@@ -122,8 +124,8 @@ TEST(Replay, TransfersOfARoundMayComeInAnyOrder) {
   EXPECT_GT(mixed, 30);
 }
 
-/// The round with one transfer changed: another sender, another receiver, another box, or added
-/// instead of stored.
+/// The round with one change in one transfer: another sender, another receiver or another box, or
+/// the box is added instead of stored.
 Round damaged(const Round& round, Device devices, std::mt19937& random) {
   const std::size_t which = random() % round.size();
   Round other;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems from the tests of other projects. Skipped unless the case file lies in the folder
-// `shared` beside this checkout.
+// Plans problems from the tests of other projects. The test is skipped unless the case file is in
+// the folder `shared` beside this checkout.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -11,7 +11,7 @@ namespace {
 
 using Plain = std::set<std::size_t>;
 
-/// Adds `more` to `into`; false if they have an element in common.
+/// Adds `more` to `into`. Returns false if the two sets have an element in common.
 bool add(Plain& into, const Plain& more) {
   for (const std::size_t group : more) {
     if (into.count(group) > 0) return false;
@@ -47,7 +47,7 @@ TEST(SummandSets, BehaveLikeStdSet) {
         ASSERT_EQ(sets.add(to, kept), apart);
         collisions += apart ? 0 : 1;
       }
-      if (!apart) break;  // a set is unspecified after a failed add()
+      if (!apart) break;  // after a failed add() the content of a set is unspecified
       for (std::size_t i = 0; i < holders; ++i) {
         ASSERT_EQ(sets.empty(i), plain[i].empty());
         ASSERT_EQ(sets.all(i), plain[i].size() == groups);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What all MemoryWires share: messages in flight, by sender and receiver.
+/// The state that all MemoryWires share: messages in flight, indexed by sender and receiver.
 struct Network {
   std::mutex mutex;
   struct InFlight {
@@ -124,7 +124,8 @@ Ran run(const std::vector<Program>& programs, const std::vector<Array>& arrays,
           make_message_transport(std::make_unique<MemoryWire>(network, program.self), options);
       const Buffers buffers = naive::ends_of(run.memory[program.self]);
       auto result = execute(program, buffers, *transport);
-      // Run twice: what the first run leaves in the transport must not matter.
+      // Run a second time, because the state that the first run leaves in the transport must not
+      // matter.
       if (result) result = execute(program, buffers, *transport);
       return result;
     }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bytes get from device to device: the interface of all transports.
+// The interface of all transports, which carry bytes from device to device.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Transport {
 
  protected:
   /// Counts `held` bytes for the peak. The transport holds these bytes in addition to the allocated
-  /// ones.
+  /// bytes.
   void note_peak(Bytes held) { peak_ = std::max(peak_, live_ + held); }
 
   /// Gets the memory itself. This is memory of the host unless a transport overrides the function.

@@ -24,8 +24,8 @@ class Wire {
   Wire& operator=(const Wire&) = delete;
   virtual ~Wire() = default;
 
-  /// Declares the program to which the following messages belong. They match only messages of the
-  /// same program.
+  /// Declares the program to which the following messages belong. These messages match only
+  /// messages of the same program.
   virtual void enter(std::uint64_t fingerprint) = 0;
 
   /// Starts a message. Its bytes must not move or change until done() returns the ticket.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Box algebra: intervals, sets of intervals along one dimension, and boxes of an array. All numbers
-// count elements.
+// Defines box algebra: intervals, sets of intervals along one dimension, and boxes of an array. All
+// numbers count elements.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer: any bytes give either an Error or cases. Each case is refused, or is too large to try, or
-// gets a plan that both checks accept.
+// Fuzzes the reader of case files. Any bytes give either an Error or cases. A case is refused, or
+// is too large to try, or gets a plan that the two checks of replay.h accept.
 #include <cstdint>
 
 #include "weft/base/check.h"

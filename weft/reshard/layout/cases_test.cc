@@ -99,7 +99,8 @@ TEST(Cases, AnInvalidCaseIsRefusedAndTheOthersAreRead) {
   }
 }
 
-/// The error of the mesh case above after one replacement in its text; "taken" if there is none.
+/// The error of the mesh case above after one replacement in its text. "taken" if there is no
+/// error.
 std::string reason_of_mesh(const std::string& what, const std::string& instead) {
   std::string text = kMesh;
   const std::size_t at = text.find(what);
@@ -126,7 +127,7 @@ TEST(Cases, InvalidBlockCyclicFieldsAreNamedInTheError) {
             "src: 'grid' contains 2000 instead of a size from 1 to 1024");
   EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2, 2", "2, 0"),
             "src: 'src' contains 2 instead of a position in the grid from 0 to 1");
-  // Refused before any layout of a million blocks is built.
+  // This case is refused before a layout of a million blocks is built.
   EXPECT_EQ(reason_of_blocks("1000000, 1000000", "1, 1", "2, 2", "0, 0"),
             "the blocks of 'src' and 'dst' divide the array into more than 16777216 pieces, which "
             "is the limit; use larger blocks");

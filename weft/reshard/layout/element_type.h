@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of arrays, by the names that case files and frameworks use ("f32", "bfloat16").
+// Facts about the element types of arrays. Types are named as in case files and frameworks ("f32",
+// "bfloat16").
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as JSON, as plan files contain them: see docs/formats/plan.md.
+// Writes and reads layouts as JSON, in the form of plan files: see docs/formats/plan.md.
 #pragma once
 
 #include "weft/base/json/document.h"

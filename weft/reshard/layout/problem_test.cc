@@ -14,7 +14,7 @@ TEST(Problem, EndsMayBeAMeshAndPartsAndOtherDevicesMayTakeNoPart) {
   const auto problem = make_problem({4, 2}, 4, {rows, {}}, parts, SplitRule::kCeilFlat, {9});
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->devices, (std::vector<std::int64_t>{3, 5, 7, 9}));
-  // Device 7 holds the first rows, since it is the first device of the mesh.
+  // Device 7 holds the first rows, because it is the first device of the mesh.
   EXPECT_EQ(problem->source.region(2)[0], (Strips{{0, 2}}));
   EXPECT_TRUE(problem->target.holds(1));
   EXPECT_FALSE(problem->source.holds(3) || problem->target.holds(3));

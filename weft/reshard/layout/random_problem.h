@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems, for tests of properties that must hold for every problem.
+// Makes random problems, for tests of properties that must hold for every problem.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ struct RandomShape {
   bool other_mesh = false;  ///< source and target have different meshes
 };
 
-/// Assigns the axes of the mesh to dimensions at random, in random order, each at most once.
+/// Assigns the axes of the mesh to random dimensions, in random order. Each axis is used at most
+/// once.
 inline Sharding random_sharding(std::mt19937& random, const Mesh& mesh, std::size_t dims,
                                 bool partial) {
   Sharding sharding;
@@ -64,7 +65,7 @@ inline Problem random_problem(unsigned seed, const RandomShape& kind) {
   return *problem;
 }
 
-/// A problem in the notation of the command line: parsed("x=2,y=4", "8,8", "x,y", "-,x+y").
+/// Makes a problem from the notation of the command line: parsed("x=2,y=4", "8,8", "x,y", "-,x+y").
 inline Problem parsed(const char* mesh_text, const char* shape_text, const char* from,
                       const char* to, const char* from_partial = "", const char* to_partial = "",
                       SplitRule rule = SplitRule::kCeilFlat) {

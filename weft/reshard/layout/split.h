@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the digits of a device's position cut a dimension into parts. If the size of the dimension is
-// divisible, all frameworks cut it in the same way. If it is not, each framework has its own rule.
+// Cuts a dimension into parts, according to the digits of a device's position. If the size of the
+// dimension is divisible, all frameworks cut it in the same way. If it is not divisible, each
+// framework has its own rule.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@
 namespace weft::reshard {
 namespace {
 
-/// The traffic as counted from the list of transfers.
+/// Counts the traffic of a list of transfers.
 Traffic counted(const Round& round, const std::vector<std::int32_t>& node_of) {
   std::map<Device, std::int64_t> received;
   std::map<std::int32_t, std::int64_t> into_node;
@@ -112,8 +112,8 @@ TEST(Exchange, ProductsAndCountingGiveTheSameTrafficBetweenNodes) {
       Layout layout = *layouts.layout(way);
       OverlapCache overlaps(problem.node_of);
       const std::int64_t lacks = node_deficit_max(layout, target, overlaps);
-      // The bound never exceeds what a round brings, and the fast path for grids does not change
-      // it.
+      // The lower bound is at most what a round brings. It is the same without the fast path for
+      // grids.
       EXPECT_LE(lacks, node_inflow_max(layout, target, overlaps));
       (layout.node_grid ? grids : others) += 1;
       layout.node_grid = false;
@@ -151,7 +151,8 @@ TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
 }
 
 TEST(Exchange, DevicesWithCopiesShareTheSending) {
-  // Devices 0-3 hold one block of rows, devices 4-7 the other; every device wants the whole array.
+  // Devices 0-3 hold one block of rows, and devices 4-7 hold the other block. Every device wants
+  // the whole array.
   const Problem problem = parsed("x=2,y=4", "8,8", "x,-", "-,-");
   OverlapCache overlaps;
   std::map<Device, std::int64_t> sent;

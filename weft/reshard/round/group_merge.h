@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which groups of summands an exchange merges.
+// Finds which groups of summands an exchange merges.
 #pragma once
 
 #include <cstdint>

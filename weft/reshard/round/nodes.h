@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traffic between nodes. A device takes a piece from its own node if a device there holds it.
-// So only elements that no device of the node holds come from other nodes.
+// Computes the traffic between nodes. If a device of the receiver's node holds a piece, the
+// receiver takes it from there. So only elements that no device of the node holds come from other
+// nodes.
 #pragma once
 
 #include "weft/reshard/layout/layout.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price of a round: a fixed time to start it, a time per message, and the bytes divided by the
-// bandwidth.
+// Computes the price of a round. It is the sum of a fixed time to start the round, a time per
+// message, and the bytes divided by the bandwidth.
 #pragma once
 
 #include <string_view>

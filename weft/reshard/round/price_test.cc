@@ -28,7 +28,7 @@ TEST(Price, AByteAt25GigabytesASecondTakes40Picoseconds) {
   EXPECT_EQ(price(link, Traffic{}, 4), 0) << "a step in which nothing moves is free";
 }
 
-/// The window has 16 bytes, so messages have at most 8.
+/// The window has 16 bytes, so messages have at most 8 bytes.
 TEST(Price, ARoundThatExceedsTheWindowIsPricedAsSeveralRounds) {
   Link link;
   link.step = 100;
@@ -39,8 +39,8 @@ TEST(Price, ARoundThatExceedsTheWindowIsPricedAsSeveralRounds) {
   EXPECT_EQ(messages(link, fits, 4), 2);
   EXPECT_EQ(price(link, fits, 4), 100 + 2 * 7 + 16);
   const Traffic more{.recv_max = 9, .recv_total = 9, .peers_max = 2};
-  // Each of two peers sends at most 20 bytes, as messages of 8, 8 and 4; 36 bytes take three
-  // rounds.
+  // Each of two peers sends at most 20 bytes, as messages of 8, 8 and 4 bytes. 36 bytes in total
+  // take three rounds.
   EXPECT_EQ(messages(link, more, 4), 6);
   EXPECT_EQ(price(link, more, 4), 3 * 100 + 6 * 7 + 36);
   EXPECT_EQ(least_price(link, more, 4), 3 * 100 + 5 * 7 + 36);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers per device that are products over dimensions, for example how many elements a device
-// wants or keeps, and from how many shards its elements come.
+// Computes numbers per device that are products over dimensions. Examples are how many elements a
+// device wants or keeps, and from how many shards its elements come.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transfers of one round. If thousands of devices each send to all others, there are millions
-// of transfers. So they are stored in flat arrays instead of one object per transfer.
+// Stores the transfers of one round. If thousands of devices each send to all other devices, there
+// are millions of transfers. So transfers are stored in flat arrays instead of one object per
+// transfer.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distinct parts of a layout. Each is listed with the devices that hold it and the devices that
-// need some of it.
+// Lists the distinct parts of a layout (shards). For each shard, lists the devices that hold it and
+// the devices that need some of it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The amounts that the price of a round depends on. All of them are counted at the receivers. A
-// search computes them thousands of times.
+// Computes the amounts on which the price of a round depends. All amounts are counted at the
+// receivers. A search computes them thousands of times.
 #pragma once
 
 #include "weft/reshard/round/exchange.h"

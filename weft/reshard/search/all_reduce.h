@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces between types. An all-reduce is a reduce-scatter and then an all-gather. It scatters
-// along the dimension that gives the least traffic, or along the flattened array if no dimension
-// divides evenly.
+// Finds all-reduces between types. An all-reduce is a reduce-scatter and then an all-gather. The
+// reduce-scatter divides parts along the dimension that gives the least traffic, or along the
+// flattened part if no dimension divides evenly.
 #pragma once
 
 #include <optional>

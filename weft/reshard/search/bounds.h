@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bounds that hold for every plan of a problem.
+// Computes lower bounds that hold for every plan of a problem.
 #pragma once
 
 #include "weft/reshard/layout/problem.h"

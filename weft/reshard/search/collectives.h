@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typing rules of collectives: whether a collective can be applied to a type, and which type
-// results. The factors of a dimension are treated as a stack whose top is the least significant
-// factor. An all-gather pops a factor. A dynamic slice pushes an unused factor. An all-to-all pops
-// a factor from one dimension and pushes it onto another. A permute is any change that keeps the
-// size of every part.
+// Defines the typing rules of collectives: whether a collective can be applied to a type, and which
+// type results. The factors of a dimension are treated as a stack whose top is the least
+// significant factor. An all-gather pops a factor. A dynamic slice pushes a factor that the type
+// does not use. An all-to-all pops a factor from one dimension and pushes it onto another. A
+// permute is any change that keeps the size of every part.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typing rules: the type that a rule predicts is what devices hold after the collective.
+// Checks typing rules: after the collective, devices hold what the type that the rule predicts
+// says.
 #include "weft/reshard/search/collectives.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prime factors of meshes. The position of a device in a mesh is a number in mixed radix. All axes
-// and sub-axes of source and target are divided into digits whose radix is prime. These digits are
-// called factors. So types over meshes with different axes can be compared, and a search can move
-// one factor at a time.
+// Divides meshes into prime factors. The position of a device in a mesh is a number in mixed radix.
+// All axes and sub-axes of source and target are divided into digits whose radix is prime. These
+// digits are called factors. With factors, types over meshes with different axes can be compared,
+// and a search can move one factor at a time.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for many arrays that move together, such as the parameters of a model. Each array has its
-// own plan, and round k of all plans runs at the same time. Senders are chosen for all arrays
-// together. For example, a device that must send much of one array sends less of other arrays, if
-// other devices hold copies of them.
+// Chooses senders for many arrays that move together, such as the parameters of a model. Each array
+// has its own plan, and round k of all plans runs at the same time. Senders are chosen for all
+// arrays together. For example, a device that must send much of one array sends less of other
+// arrays, if other devices hold copies of them.
 #pragma once
 
 #include <vector>

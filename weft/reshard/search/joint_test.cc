@@ -54,8 +54,9 @@ std::vector<Round> rounds_of(const ArrayRoute& route,
   return rounds;
 }
 
-/// Four devices hold copies, and there is one receiver, so each array alone has one sender. Large
-/// and small arrays alternate, so choosing senders in turn would not balance the bytes.
+/// Four devices hold copies of every array, and one device receives all arrays. Each array has one
+/// sender. Large and small arrays alternate, so to choose the four devices in turn would not
+/// balance the bytes.
 TEST(Joint, SendersAreBalancedOverArrays) {
   std::vector<Problem> problems;
   const auto from_mesh = parse_mesh("x=4", "0,1,2,3"), to_mesh = parse_mesh("z=1", "7");

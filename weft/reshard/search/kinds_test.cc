@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems whose source and target are of any two kinds (meshes, boxes, ranges, ...). Every
-// plan must pass both checks and fit into memory, and the direct plan must meet the receive bound.
+// Plans random problems whose source and target have any two kinds (meshes, boxes, ranges, ...).
+// Every plan must pass the two checks of replay.h and fit into memory. The direct plan must receive
+// exactly the lower bound.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -59,7 +60,7 @@ class RandomEnds {
     return end;
   }
 
-  /// Random devices in random order.
+  /// `count` random devices in random order.
   std::vector<std::int64_t> some_devices(std::int64_t count) {
     std::vector<std::int64_t> ids(kDevices);
     std::iota(ids.begin(), ids.end(), 0);
@@ -103,7 +104,7 @@ class RandomEnds {
     return box;
   }
 
-  /// Boxes from bisecting the array repeatedly.
+  /// Boxes that result from cutting the array in two repeatedly.
   std::vector<Box> divided() {
     std::vector<Box> boxes{whole()};
     for (std::int64_t cuts = shape_.empty() ? 0 : below(9); cuts > 0; --cuts) {
@@ -124,7 +125,8 @@ class RandomEnds {
     return pieces;
   }
 
-  /// Gives a part to one device, or to several as copies. A device may get several parts or none.
+  /// Gives a box to one device, or copies of it to several devices. A device may get several boxes
+  /// or none.
   void hand_out(const Box& box, End& end) {
     for (const std::int64_t device : some_devices(1 + (below(3) == 0 ? below(3) : 0))) {
       end.parts[device].push_back(pieces_of(box));
@@ -163,7 +165,7 @@ class RandomEnds {
     }
   }
 
-  /// Random boxes for a few devices; they may overlap, which a target allows.
+  /// Random boxes for a few devices. The boxes may overlap, which is allowed in a target.
   void free_boxes(End& end) {
     for (const std::int64_t device : some_devices(1 + below(6))) {
       Box box;
@@ -204,7 +206,7 @@ void expect_traffic(const Problem& problem, const Plan& plan) {
   }
 }
 
-/// Expects that a plan passes both checks and stays within memory.
+/// Expects that a plan passes the two checks of replay.h and stays within memory.
 void expect_right(const Problem& problem, const Plan& plan) {
   const std::vector<Round> moves = rounds(problem, plan);
   const Status replayed = replay(problem, moves, plan.last(problem));

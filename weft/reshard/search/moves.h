@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moves of the search: which types it tries next from a given type.
+// Lists the moves of the search: the types that it tries next from a given type.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of collectives in normal form. First come dynamic slices. Then come all-to-alls and at
-// most one permute, which keep the size of parts. Last come all-gathers. So parts first shrink and
-// then grow, and no part is ever larger than the larger of source and target.
+// Finds sequences of collectives in normal form. First come dynamic slices. Then come all-to-alls
+// and at most one permute, which keep the size of parts. Last come all-gathers. So parts first
+// shrink and then grow, and no part is ever larger than the larger of source and target.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties of normal forms (docs/design/reshard.md), on random problems that divide evenly.
+// Checks the properties of normal forms (docs/design/reshard.md) on random problems that divide
+// evenly.
 #include "weft/reshard/search/normal_form.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace weft::reshard {
 namespace {
 
-/// The number of parts that the array is cut into; fewer parts are larger.
+/// The number of parts into which the array is cut. Fewer parts are larger parts.
 std::int64_t parts(const FactoredProblem& factored, const Type& type) {
   std::int64_t product = 1;
   for (const FactorList& list : type.dims) product *= divisor(factored.factors, list);

@@ -70,12 +70,13 @@ TEST(Planner, PlansAreNeverSlowerThanTheDirectPlan) {
 }
 
 TEST(Planner, IfMessagesCostItUsesLogarithmicallyMany) {
-  // Eight devices want everything: three rounds of one message instead of seven messages.
+  // Eight devices want the whole array. The plan has three rounds of one message instead of seven
+  // messages.
   const Plan gather = planned(parsed("x=8", "64", "x", "-"), messages_too());
   EXPECT_EQ(gather.steps.size(), 3u);
   EXPECT_EQ(received(gather), 56);
   for (const Step& step : gather.steps) EXPECT_EQ(step.traffic.peers_max, 1);
-  // An exchange of rows for columns: two rounds of one message instead of three messages.
+  // Rows become columns in two rounds of one message instead of three messages.
   const Plan swap = planned(parsed("x=2,y=2", "8,8", "x+y,-", "-,x+y"), messages_too());
   std::int64_t messages = 0;
   for (const Step& step : swap.steps) messages += step.traffic.peers_max;
@@ -91,8 +92,8 @@ TEST(Planner, SummandsAreScatteredBeforeTheyAreGathered) {
 }
 
 TEST(Planner, AnUnevenArrayIsReducedInEqualSharesOfTheFlattenedArray) {
-  // By rows, the busiest devices would get two rows of five. Of the flattened 25 elements, one
-  // device gets seven and the others six.
+  // If rows were divided, the busiest devices would get two of the five rows. If the 25 flattened
+  // elements are divided, one device gets seven elements and the other devices get six.
   for (const char* mesh : {"x=4", "x=4,y=2"}) {
     const Plan plan = planned(parsed(mesh, "5,5", "-,-", "-,-", "x"), Link{});
     ASSERT_EQ(plan.steps.size(), 1u);
@@ -106,7 +107,7 @@ TEST(Planner, ShardsBecomeSummandsWithoutTransfers) {
   const Plan plan = planned(parsed("x=4", "16,2", "x,-", "-,-", "", "x"), Link{});
   EXPECT_EQ(plan.time, 0);
   EXPECT_EQ(plan.steps.back().op, Op::kMakePartial);
-  // So do copies, even of an array that cannot be divided.
+  // Copies also become summands without a transfer, even for an array that cannot be divided.
   EXPECT_EQ(planned(parsed("x=4", "-", "", "", "", "x"), Link{}).time, 0);
 }
 
@@ -172,8 +173,8 @@ std::vector<Sharding> all_types(const Mesh& mesh) {
   return types;
 }
 
-/// Plans between all pairs of types. Each is compared with all chains of two plans through a third
-/// type that fits.
+/// Makes plans between all pairs of types. Compares each plan with all chains of two plans through
+/// a third type that fits into memory.
 void expect_no_chain_is_faster(const char* axes, std::int64_t node_size, const Link& link) {
   SCOPED_TRACE(axes);
   const std::vector<Sharding> types = all_types(*parse_mesh(axes, ""));

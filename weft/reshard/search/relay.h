@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relay plans have as few messages as possible. In every round, each device receives from one other
-// device. It may receive elements that are meant for third devices and send them on later. If an
-// array divides evenly, the search over types finds such plans by moving one digit at a time. If an
-// array does not divide evenly, moving digits would make some device hold too much between rounds.
-// A relay plan is not tied to digits: any device may receive from any other device. A local search
-// changes the senders until everything fits into memory.
+// Finds relay plans, which have as few messages as possible. In every round, each device receives
+// from one other device. It may receive elements that are meant for third devices and send them on
+// later. If an array divides evenly, the search over types finds such plans by moving one digit at
+// a time. If an array does not divide evenly, moving digits would make some device hold too much
+// between rounds. A relay plan is not tied to digits: any device may receive from any other device.
+// A local search changes the senders until everything fits into memory.
 #pragma once
 
 #include <optional>

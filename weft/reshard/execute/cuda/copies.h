@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Copy is what a caller asks for: a box to copy, combine, fill or scale. A list of copies can be
-// encoded as plain numbers. In this form, any programming language can pass it to the library.
+// Describes the work of a GPU as a list of copies. A Copy is what a caller asks for: a box to copy,
+// combine, fill or scale. A list of copies can be encoded as plain numbers. In this form, any
+// programming language can pass it to the library.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library can be loaded without a GPU or a driver. Calls that need one then return an error.
+// Checks that the library can be loaded without a GPU or a driver, and that calls that need a GPU
+// then return an error.
 #include "weft/reshard/execute/cuda/library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of shared libraries, looked up at run time.
+// Looks up functions of shared libraries at run time.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace weft::reshard::execute::cuda {
 
 class Loader {
  public:
-  /// Loads the library and never unloads it. An Error (kUnavailable) if it cannot be loaded.
+  /// Loads the library and never unloads it. Returns an Error (kUnavailable) if it cannot be
+  /// loaded.
   static Result<Loader> open(const std::string& path);
 
   template <class F>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two boxes in one buffer have bytes in common.
+// Checks whether two boxes in one buffer have bytes in common.
 #pragma once
 
 #include "weft/reshard/execute/cuda/copies.h"

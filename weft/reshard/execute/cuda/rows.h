@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies with their loops joined. A copy then consists of rows of contiguous bytes, which the
-// kernels divide among threads.
+// Joins the loops of copies. A copy then consists of rows of contiguous bytes, which the kernels
+// divide among threads.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,10 @@ struct Rows {
   std::int64_t from = 0, to = 0;
   std::int64_t run = 0;
   std::vector<CopyLoop> loops;  ///< outermost first
-  int alignment = 1;            ///< of all rows on both sides and of their lengths, in bytes
-  bool from_blocks = false;     ///< all rows of the source consist of whole blocks
-  bool steady = false;          ///< all rows begin at the same offset in a block of the target
+  /// In bytes: divides all row addresses on both sides, and all lengths.
+  int alignment = 1;
+  bool from_blocks = false;  ///< all rows of the source consist of whole blocks
+  bool steady = false;       ///< all rows begin at the same offset in a block of the target
 };
 
 /// The most bytes that a thread copies at a time: one block.

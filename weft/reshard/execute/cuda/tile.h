@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block do with a tile, step by step. All threads wait for each other between
+// The steps in which the threads of a block copy a tile. All threads wait for each other between
 // steps. Tests run the same code on the host, one thread after the other.
 #pragma once
 
@@ -78,8 +78,9 @@ WEFT_GPU void fetch_tile(const TiledCopy& copy, std::uint32_t rows, Worker worke
   }
 }
 
-/// Where the bytes of a unit lie in the tile. The first `left` bytes begin at `first`. For each of
-/// the other bytes, `second` plus the byte's offset in the unit is its place.
+/// Where the bytes of a unit lie in the tile. A unit is the bytes that one thread writes at a time.
+/// The first `left` bytes begin at `first`. For each of the other bytes, `second` plus the byte's
+/// offset in the unit is its place.
 struct Halves {
   std::uint32_t first, second;
   std::int32_t left;

@@ -59,10 +59,10 @@ TEST(TiledCopy, AdjacentMessagesBecomeOne) {
   EXPECT_EQ(tiled.rows, 15u);
   EXPECT_EQ(tiled.packs, 0);
   ASSERT_EQ(launches[0].tiles.size(), 1u);
-  // Messages at unequal distances do not become one.
+  // Messages at unequal distances do not become one tiled copy.
   copies[3].from += 4;
   EXPECT_EQ(make_work(copies, {16, 16})[0].tiled.size(), 2u);
-  // In the other direction they become one as well.
+  // In the other direction, the messages also become one tiled copy.
   copies[3].from -= 4;
   for (Copy& copy : copies) copy = turned(copy);
   const std::vector<Launch> packing = make_work(copies, {16, 16});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn of a program as work for a GPU: copies before its messages, the place of each message in
-// memory, and copies after the messages.
+// Turns a turn of a program into work for a GPU: copies before its messages, the place of each
+// message in memory, and copies after the messages.
 #pragma once
 
 #include <vector>

@@ -150,7 +150,7 @@ TEST(Work, AddendsOfOneBoxAreOneJobAndOverlapsWait) {
   ASSERT_EQ(launches[1].boxes.size(), 1u);
   EXPECT_EQ(launches[1].boxes[0].to, 32);
 
-  // A copy after the overlapping one must not be added before it.
+  // A copy that comes after the overlapping copy must not be added before it.
   const std::vector<Launch> ordered = make_work({first, over, second}, {16, 16, 16});
   ASSERT_EQ(ordered.size(), 3u);
   EXPECT_EQ(ordered[2].sources[0].buffer, 2);

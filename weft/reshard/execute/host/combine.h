@@ -14,9 +14,9 @@ namespace weft::reshard::execute {
 using CombineRows = void (*)(const std::byte* from, std::int64_t from_step, std::byte* to,
                              std::int64_t to_step, std::int64_t bytes, std::int64_t count);
 
-/// The function that reduces such elements. Returns an Error (kUsage) if there is none: for 8-bit
-/// floats, for the minimum or maximum of complex numbers, and for averages of booleans. An average
-/// is reduced as a sum; scale() divides it at the end.
+/// Returns the function that reduces these elements. Returns an Error (kUsage) if there is none:
+/// for 8-bit floats, for the minimum or maximum of complex numbers, and for averages of booleans.
+/// An average is reduced as a sum; scale() divides it at the end.
 Result<CombineRows> combine_rows(const Elements& elements);
 
 /// What a copy does with each row.

@@ -17,7 +17,7 @@ T combined(const char* type, const char* reduction, T a, T b) {
   const auto rows = combine_rows({type, reduction});
   EXPECT_TRUE(rows) << type << " " << reduction;
   if (!rows) return T{};
-  // The same reduction of a single element and of an element in the middle of a row.
+  // Reduce a single element, and also an element in the middle of a row. The results must be equal.
   T into = a, row_into[9], row_from[9];
   std::fill(row_into, row_into + 9, a);
   std::fill(row_from, row_from + 9, b);
@@ -124,7 +124,7 @@ TEST(Combine, HalvesAreRoundedToNearest) {
       const auto a = static_cast<std::uint16_t>(random()), b = static_cast<std::uint16_t>(random());
       const double x = value_of(a, half.exponent_bits), y = value_of(b, half.exponent_bits);
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      // The library adds halves as floats.
+      // The library adds half-precision numbers as floats.
       const double exact = static_cast<float>(x) + static_cast<float>(y);
       const std::uint16_t sum = combined<std::uint16_t>(half.type, "sum", a, b);
       const double error = std::abs(value_of(sum, half.exponent_bits) - exact);

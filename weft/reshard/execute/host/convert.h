@@ -15,7 +15,7 @@ namespace weft::reshard::execute {
 /// overlap if no element is overwritten before it is read.
 using Convert = void (*)(const std::byte* from, std::byte* to, std::int64_t count);
 
-/// The function that converts elements of type `from` to type `to`. The rules are:
+/// Returns the function that converts elements of type `from` to type `to`. The rules are:
 /// - A number is rounded to the nearest number of the other type; ties go to the even number.
 /// - From float to integer, numbers are truncated. Values outside the integer's range become its
 ///   smallest or largest number, and NaN becomes 0.

@@ -22,8 +22,8 @@ struct Rows {
 using CopyRows = void (*)(const Rows& rows);
 
 /// How far ahead to prefetch: this many bytes are copied between the prefetch of a line and its
-/// use. With a smaller distance, lines arrive too late, because pages have to be looked up as well.
-/// With a larger distance, lines may have left the cache before they are used.
+/// use. With a smaller distance, lines arrive too late, because the address of their page must be
+/// looked up too. With a larger distance, lines may have left the cache before they are used.
 constexpr std::int64_t kPrefetchBytes = 16 << 10;
 
 /// A target of at least this many bytes does not stay in a cache. It is written past the cache,

@@ -79,7 +79,7 @@ struct Planned {
     }
   }
 
-  /// What is wrong with the targets; empty: nothing.
+  /// What is wrong with the targets. Empty if nothing is wrong.
   std::string check() const {
     for (const Program& program : programs) {
       const std::string wrong = naive::check_cast(problem, program.self, targets[program.self]);
@@ -89,7 +89,7 @@ struct Planned {
   }
 
   Buffers ends(std::size_t device) { return {sources[device].data(), targets[device].data()}; }
-  /// `budget`: expected limit of staging; 0: none.
+  /// `budget`: the expected limit of staging; 0: no limit.
   template <class Transports>
   void run_on(Transports& transports, Bytes budget = 0) {
     std::vector<std::jthread> threads;
@@ -174,7 +174,8 @@ TEST(Ends, TheWireTypeIsTheNarrowerOneExceptForSummands) {
 }
 
 TEST(Ends, SourcesAreCastWhileTheyAreReadWithinTheBudget) {
-  // 64 elements per device, 128 bytes as bf16: the budget has room for messages only.
+  // Each device has 64 elements, which are 128 bytes as bf16. So the budget has room only for
+  // messages.
   Planned narrow(parsed("x=4", "16,16", "x,-", "-,x"), "f32", "bf16", 0, 32);
   ASSERT_EQ(narrow.programs.size(), 4u);
   EXPECT_EQ(cast_bytes(narrow.programs[0]), 0);
@@ -197,7 +198,7 @@ TEST(Ends, SourcesAreCastWhileTheyAreReadWithinTheBudget) {
 }
 
 TEST(Ends, StagingOfSumsThatAreCastCountsForTheBudgetAndTheFootprint) {
-  // 64 sums per device as f32, beside the target in bf16.
+  // Each device stages 64 sums as f32, in addition to its target in bf16.
   Planned sums(parsed("x=4", "16,16", "-,-", "-,x", "x"), "f32", "bf16", 0, 0);
   EXPECT_EQ(cast_bytes(sums.programs.at(0)), 256);
   EXPECT_EQ(footprint(sums.problem, sums.plan, {})->staging, 256);

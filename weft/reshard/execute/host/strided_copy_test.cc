@@ -106,7 +106,8 @@ TEST(StridedCopy, TransposesMoreThanATile) {
 }
 
 TEST(StridedCopy, RunTogetherWritesTheSameAsEachJobAlone) {
-  // Columns of an array of 3 x 2500 rows to messages; together more than a slice.
+  // Copies columns of an array of 3 x 2500 rows to messages. All messages together are larger than
+  // a slice.
   constexpr std::int64_t kRun = 400, kReceivers = 5, kRows = 2500;
   const StridedCopy copy({{3, kRows * kReceivers * kRun, kRows * kRun},
                           {kRows, kReceivers * kRun, kRun},

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A problem with all that is needed to run it.
+/// A problem with everything that is needed to run it.
 struct Planned {
   explicit Planned(Problem given, Picos message = 0, Bytes budget = 0) : problem(std::move(given)) {
     PlannerOptions options;
@@ -103,7 +103,7 @@ TEST(Threads, ATransportRunsProgramAfterProgram) {
 
 TEST(Threads, AMissingDeviceIsAnErrorOnAllOthers) {
   Planned planned(parsed("x=4", "64", "x", "-"),
-                  2'000'000);  // not all have messages for the missing one
+                  2'000'000);  // some devices have no messages for the missing device
   auto transports = connect_threads(4, 200ms);
   std::vector<std::future<Result<Usage>>> runs;
   for (Device device = 0; device < 3; ++device) {
@@ -116,7 +116,7 @@ TEST(Threads, AMissingDeviceIsAnErrorOnAllOthers) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::kPeerFailed);
   }
-  // A device that comes late gets the error as well.
+  // A device that comes late also gets the error.
   EXPECT_FALSE(execute(planned.programs[3], planned.buffers(3), *transports[3]));
 }
 

@@ -56,7 +56,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   std::vector<Result<Usage>> results(programs.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    if (ranks[i] == nullptr) continue;  // it was lost
+    if (ranks[i] == nullptr) continue;  // this rank was lost
     threads.emplace_back(
         [&, i] { results[i] = execute(programs[i], naive::ends_of(memory[i]), *ranks[i]); });
   }
@@ -100,7 +100,8 @@ TEST(Nccl, ARoundIsOneGroupAndTwoLaunches) {
   auto memory = naive::fill(*programs, planned.arrays());
   for (const auto& result : run(*programs, memory, ranks)) {
     ASSERT_TRUE(result) << result.error().message;
-    // Three quarters of a part are packed to be sent; what arrives is contiguous in the target.
+    // Three quarters of a part are packed before they are sent. The data that arrives is contiguous
+    // in the target.
     EXPECT_EQ(result->staging_peak, 3 * 16 * 16 * 4);
   }
   EXPECT_EQ(naive::check(memory, planned.arrays()), "");
@@ -131,7 +132,7 @@ TEST(Nccl, CollectivesOfAllRanksUseNcclsCollectives) {
        {Case{"64,64", "-,x", "", "-,-", 1, 0}, Case{"64,64", "-,-", "x", "x,-", 1, 0},
         Case{"64,64", "-,-", "x", "-,x", 1, 0}, Case{"64,64", "-,-", "x", "-,-", 2, 0},
         Case{"63,61", "x,-", "", "-,-", 1, 0}, Case{"61,63", "-,-", "x", "-,x", 1, 0},
-        // Some rank has no part, or a much smaller one than others.
+        // Some rank has no part, or its part is much smaller than those of other ranks.
         Case{"5,8", "x,-", "", "-,-", 0, 1}, Case{"9,8", "x,-", "", "-,-", 0, 1},
         Case{"64,64", "x,-", "", "-,x", 0, 1}}) {
     SCOPED_TRACE(std::string(one.shape) + " " + one.from + " to " + one.to);
@@ -179,7 +180,8 @@ void expect_all_fail(const std::vector<Result<Usage>>& results, const Ranks& ran
 }
 
 TEST(Nccl, ALostRankIsAPermanentErrorOnAllOthers) {
-  // From 4 x 1 to 2 x 2, ranks 0 and 2 exchange no messages and still have to notice.
+  // In the change from 4 x 1 to 2 x 2 parts, ranks 0 and 2 exchange no messages. Rank 0 must notice
+  // the loss of rank 2 nevertheless.
   for (const char* target : {"-,x", "x:(1)2,x:(2)2"}) {
     const Planned planned(parsed("x=4", "64,64", "x,-", target), 0);
     const auto programs = planned.programs(0);

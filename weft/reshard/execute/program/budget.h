@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs divide a budget between arrays in staging, messages, and sums that are still to be
-// cast to a narrower type. The division depends only on layouts, so all devices get the same
-// result.
+// Divides the budget of a program between arrays in staging, messages, and sums that are still to
+// be cast to a narrower type. The division depends only on layouts and the budget, so all devices
+// get the same result.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace weft::reshard::execute {
 
 /// Where the sums of one array are added up before they are cast to a narrower type.
 struct SlabSums {
-  std::optional<Slabs> slabs;  ///< nullopt: added up as a whole, not slab by slab
+  std::optional<Slabs> slabs;  ///< nullopt: the sums are added up as a whole, not slab by slab
   Bytes offset = 0;            ///< in staging
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that distinguishes two sets of plans.
+// Computes a number that distinguishes sets of plans.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a plan takes on the device that needs the most. It is measured on the programs of
-// the plan.
+// Measures how much memory a plan takes on the device that needs the most. The programs of the plan
+// are measured.
 #pragma once
 
 #include <string>

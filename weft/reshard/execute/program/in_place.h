@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in place: the source may be overwritten, and source and target share one buffer. The
-// buffer is as large as the most that the device holds in any layout of the route.
+// Builds programs in place: the source may be overwritten, and source and target share one buffer.
+// The buffer is as large as the most that the device holds in any layout of the route.
 //
 // Each kind of round needs its own way to run without a second buffer:
 // - A slice moves the kept data together.

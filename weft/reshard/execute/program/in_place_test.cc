@@ -45,7 +45,7 @@ TEST(Shuffle, RunsAnyPermutation) {
   }
 }
 
-/// Programs of all devices; none if that is not possible.
+/// Makes the programs of all devices. Returns no programs if this is impossible.
 std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
   std::vector<Program> programs;
   for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
@@ -182,7 +182,7 @@ TEST(InPlace, LargeExchangesStayWithinTheBudget) {
   EXPECT_EQ(naive::check(memory, arrays, true), "");
 }
 
-/// The number after "allow at least"; 0: there is none.
+/// The number after "allow at least". 0 if there is no such number.
 Bytes told_budget(const std::string& message) {
   const std::string words = "allow at least ";
   const std::size_t at = message.find(words);
@@ -221,8 +221,8 @@ TEST(InPlace, TheBudgetThatAnErrorSuggestsIsEnough) {
 }
 
 TEST(InPlace, IfTheBudgetIsTooSmallTwoBuffersAreUsedWithinIt) {
-  // The marks of 65,536 elements, one bit each, do not fit, and a plan of several rounds would need
-  // staging.
+  // The marks of 65,536 elements (one bit per element) do not fit into the budget. A plan of
+  // several rounds would need staging, which does not fit either.
   const Problem problem = parsed("x=2,y=2", "512,512", "x+y,-", "-,x+y");
   PlannerOptions prices;
   prices.link.message = 200'000'000;

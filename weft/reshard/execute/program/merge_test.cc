@@ -12,7 +12,8 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// The memory of processes: the arrays of one of their devices after the other.
+/// The memory of each process: the arrays of its first device, then those of its second device, and
+/// so on.
 std::vector<naive::Memory> by_process(const std::vector<naive::Memory>& memory,
                                       const std::vector<std::int32_t>& process_of,
                                       const std::vector<Program>& merged) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts during redistribution, number by number. Tests compare executors with this reference.
+// Computes casts during redistribution, number by number. Tests compare executors with this
+// reference.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,8 @@ using Number = std::uint32_t;
 /// The buffers of one device, including staging.
 using Memory = std::vector<std::vector<Number>>;
 
-/// The sources and targets in a memory, as execute() takes them: all buffers but the staging.
+/// The sources and targets in a memory, as execute() takes them. These are all buffers except
+/// staging.
 inline Buffers ends_of(Memory& memory) {
   Buffers buffers;
   for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
@@ -77,7 +78,7 @@ inline std::vector<std::size_t> numbers_in(const Region& region) {
   return places;
 }
 
-/// Memory with filled sources; targets and staging contain garbage.
+/// Makes the memory of all devices. Sources are filled; targets and staging contain garbage.
 inline std::vector<Memory> fill(const std::vector<Program>& programs,
                                 const std::vector<Array>& arrays) {
   std::vector<Memory> memory;

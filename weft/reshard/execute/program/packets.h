@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's messages as packets, for transports that are driven from outside of the library, such
-// as those in Python. A packet is sent with one call. A long contiguous region is a packet by
-// itself; it is sent from its buffer and received into its buffer. The regions between two such
-// packets are packed into one packet.
+// Divides a program's messages into packets, for transports that are driven from outside of the
+// library, such as those in Python. A packet is sent with one call. A long contiguous region is a
+// packet by itself; it is sent from its buffer and received into its buffer. The regions between
+// two such packets are packed into one packet.
 //
 // Packets of a turn may be unpacked in any order, whether they replace or add. An array may get
 // packets of both kinds in one turn. Such an array is first filled with neutral elements

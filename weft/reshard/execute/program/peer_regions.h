@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that two devices exchange in one turn: regions on which both agree, cut into messages.
+// Divides the data that two devices exchange in one turn into regions and messages, on which the
+// two devices agree.
 #pragma once
 
 #include <map>

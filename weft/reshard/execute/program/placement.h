@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device keeps its parts of an array between rounds. Each part lies in exactly one place:
+// Decides where a device keeps its parts of an array between rounds. Each part lies in exactly one
+// place:
 // - in the source buffer, as long as nothing was received;
 // - in its final place in the target buffer, as soon as it is a piece of the final part;
 // - otherwise in staging.

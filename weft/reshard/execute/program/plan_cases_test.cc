@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the golden cases in tests/cases/reshard_plans. The input of a case has one field per line:
-//   mesh x=2,y=4          axes and sizes, most significant first
-//   shape 1024,4096
-//   from x,-              the notation of parse_sharding()
-//   to -,x+y
-//   from-partial, to-partial   axes along which devices hold summands; default: none
-//   split ceil_flat       or ceil_nested, balanced; default: ceil_flat
-//   type f32              of the elements, and to-type if the target has another type
-//   budget 128            bytes that a device may use beside source and target; default: no limit
-//   link 10us,25GB/s      cost of a round and bandwidth into a device
-//   message-cost 2us      default: 0us
-//   node-size 4           devices per node, and node-bandwidth 5GB/s into a node; default: no nodes
-// The output is the plan, with its amounts beside their lower bounds. Each plan is also carried
-// out by both checks of check_plan(), by box algebra and with numbers.
+//   mesh x=2,y=4          axes and sizes, most significant first shape 1024,4096 from x,-
+//   the notation of parse_sharding() to -,x+y from-partial, to-partial   axes along which devices
+//   hold summands; default: none split ceil_flat       or ceil_nested, balanced; default: ceil_flat
+//   type f32              of the elements, and to-type if the target has another type budget 128
+//   bytes that a device may use beside source and target; default: no limit link 10us,25GB/s
+//   cost of a round and bandwidth into a device message-cost 2us      default: 0us node-size 4
+//   devices per node, and node-bandwidth 5GB/s into a node; default: no nodes
+// The output is the plan, with its amounts and their lower bounds. check_plan() also checks each
+// plan by box algebra and with numbers.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -68,7 +64,7 @@ Result<ReshardRequest> request_of(const golden::Case& golden) {
   return request;
 }
 
-/// Microseconds with all digits of the picoseconds that are not zero.
+/// The time in microseconds, with all digits down to picoseconds except trailing zeros.
 std::string in_us(Picos time) {
   std::ostringstream out;
   out.precision(15);

@@ -26,7 +26,7 @@ Plan planned(const Problem& problem, Picos message, bool direct = false) {
   return *plan;
 }
 
-/// Programs of all devices; none if the budget is too small.
+/// Makes the programs of all devices. Returns no programs if the budget is too small.
 std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
   std::vector<Program> programs;
   for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
@@ -123,7 +123,7 @@ TEST(Program, MovesManyArraysWithSendersChosenTogether) {
 }
 
 TEST(Program, ASliceIsNotCopiedBeforeTheLastRound) {
-  // Rows are sliced, then columns exchanged: messages are read straight from the source.
+  // Rows are sliced, and then columns are exchanged. Messages are read directly from the source.
   const Problem problem = parsed("x=2,y=2", "8,8", "-,y", "x,y");
   const Plan plan = planned(problem, 0);
   const auto program = make_program({array_of(problem, plan)}, 3, {});
@@ -136,7 +136,8 @@ TEST(Program, ASliceIsNotCopiedBeforeTheLastRound) {
 }
 
 TEST(Program, GathersAndAllReducesNeedNoStaging) {
-  // Three rounds that each double what a device has; and a reduce-scatter followed by a gather.
+  // The first plan has three rounds, and each doubles the data of every device. The second plan is
+  // a reduce-scatter followed by a gather.
   const Problem gather = parsed("x=8", "64", "x", "-");
   const Plan doubling = planned(gather, 2'000'000);
   const auto gathers = make_program({array_of(gather, doubling)}, 5, {});
@@ -182,7 +183,8 @@ TEST(Program, EqualStripsAreOneRegion) {
 }
 
 TEST(Program, IfStagingDoesNotFitTheBudgetThePlanIsDirect) {
-  // Rows become columns in two rounds of one message, with all of the array resting between them.
+  // Without a budget, rows become columns in two rounds of one message, and all of a device's data
+  // is staged between the rounds.
   const Problem problem = parsed("x=2,y=2", "8,8", "x+y,-", "-,x+y");
   PlannerOptions options;
   options.link.step = 0;
@@ -229,8 +231,8 @@ TEST(Program, IfSummandsDoNotFitTheErrorTellsAboutTheLeastBudgetThatIsEnough) {
     while (!fits(least)) ++least;
     EXPECT_LE(told, least + least / 32 + 1);
   };
-  // From 7 x 4 summands on ten devices to four devices: 48 bytes are enough. For one plan 44 would
-  // be enough too, but with a budget of 44 the search does not find it.
+  // Summands of 7 x 4 elements move from ten devices to four devices. 48 bytes are enough. One plan
+  // would need only 44 bytes, but with a budget of 44 bytes the search does not find this plan.
   const auto ten = parse_mesh("x=2,y=5", ""), four = parse_mesh("x=4", "");
   ASSERT_TRUE(ten && four);
   for (const char* summands : {"x+y", "y", "x"}) {
@@ -304,7 +306,7 @@ TEST(Program, ASmallerBudgetTakesLongerBecauseMessagesAreCut) {
   const Problem problem = parsed("x=4", "1024,64", "x,-", "-,x");
   PlannerOptions options;
   const auto time = [&](Bytes budget) { return make_plan_within(problem, options, budget)->time; };
-  // Three messages of 16 KiB: all at once, or 4 KiB at a time.
+  // There are three messages of 16 KiB. They move all at once, or 4 KiB at a time.
   EXPECT_EQ(time(0), 10'000'000 + 3 * 16384 * 40);
   EXPECT_EQ(time(1 << 20), time(0));
   EXPECT_EQ(time(8 << 10), 12 * 10'000'000 + 3 * 16384 * 40);

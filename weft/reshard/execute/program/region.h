@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of buffers: how they are made from parts of arrays, cut into pieces, and copied.
+// Makes regions of buffers from parts of arrays, cuts them into pieces, and copies them.
 #pragma once
 
 #include <span>

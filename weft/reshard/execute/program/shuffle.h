@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves inside one buffer whose source and destination overlap. Data is moved along the cycles of
-// the permutation. This needs little memory beside the buffer: one unit of data, and one mark (a
-// bit) per unit.
+// Runs moves inside one buffer whose source and destination overlap. Such moves permute data, so
+// data is moved along the cycles of this permutation. This needs little memory beside the buffer:
+// one unit of data, and one mark (a bit) per unit.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@ namespace weft::reshard::execute {
 
 class ChunkArea {
  public:
-  /// `chunk`: bytes of the longest chunk. Keeps the reference.
+  /// `chunk`: bytes of the longest chunk. Keeps a reference to `segment`.
   ChunkArea(const SharedSegment& segment, Device self, Bytes chunk);
 
   /// Packs the chunk from `buffers` and adds an entry to the queue of each receiver. `wakeups`

@@ -43,7 +43,7 @@ struct Planned {
   std::vector<Program> programs;
 };
 
-/// Runs the programs on all endpoints that exist.
+/// Runs the programs on all endpoints that are not null.
 std::vector<Result<Usage>> run(const std::vector<Program>& programs,
                                std::vector<naive::Memory>& memory, SharedEndpoints& ends) {
   std::vector<Result<Usage>> results(programs.size());
@@ -189,7 +189,8 @@ TEST(Shared, AKilledProcessIsAnErrorOnEverySurvivorBeforeTheTimeout) {
   std::this_thread::sleep_for(300ms);
   const auto start = std::chrono::steady_clock::now();
   kill(processes[2], SIGKILL);
-  // Wait for the killed one last, so that it is a zombie while the others notice that it has ended.
+  // Wait for the killed process last, so that it is a zombie while the other processes notice that
+  // it has ended.
   for (const Device self : {0, 1, 3, 2}) {
     int status = 0;
     ASSERT_EQ(waitpid(processes[self], &status, 0), processes[self]);
@@ -221,7 +222,7 @@ TEST(SharedSegment, ASleeperIsWokenOnceAndOnlyByWhatItWaitsFor) {
   EXPECT_FALSE(segment.sleep(1, wake_count, 1ms));
   segment.wake(1, WaitFor::kEntries);
   EXPECT_TRUE(segment.sleep(1, wake_count, 10s));
-  // Until it sleeps again, nobody has to wake it.
+  // The device is awake now, so the next wake() has no effect.
   segment.wake(1, WaitFor::kEntries);
   EXPECT_EQ(segment.announce_sleep(1, WaitFor::kSpaceOrEntries), wake_count + 1);
   segment.wake(1, WaitFor::kSpaceOrEntries);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn, prepared for processes that pack and unpack chunks. It is prepared once and run many
+// Prepares a turn for processes that pack and unpack chunks. A turn is prepared once and run many
 // times.
 #pragma once
 

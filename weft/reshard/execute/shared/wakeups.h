@@ -11,7 +11,7 @@ namespace weft::reshard::execute {
 
 class Wakeups {
  public:
-  /// Keeps the reference.
+  /// Keeps a reference to `segment`.
   explicit Wakeups(const SharedSegment& segment) : segment_(segment) {}
 
   /// Adds a device. The next wake() wakes it, if it sleeps and waits for `what`.

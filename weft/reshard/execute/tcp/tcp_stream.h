@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that one process sends to another in a round, or receives from it, as a stream of bytes.
-// A long contiguous region is sent from its buffer and received into its buffer. Other regions pass
-// through a small block of staging. A stream has no message boundaries, so sender and receiver may
-// divide it differently.
+// Turns the data that one process sends to another in a round, or receives from it, into a stream
+// of bytes. A long contiguous region is sent from its buffer and received into its buffer. Other
+// regions pass through a small block of staging. A stream has no message boundaries, so sender and
+// receiver may divide it differently.
 #pragma once
 
 #include <cstdint>

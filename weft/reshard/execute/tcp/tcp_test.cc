@@ -94,7 +94,7 @@ TEST(Tcp, MovesMegabytesInLongAndShortRuns) {
   }
 }
 
-/// Runs on all endpoints that exist, and expects the same error from all of them.
+/// Runs programs on all endpoints that are not null, and expects the same error from all of them.
 void expect_failure(std::vector<std::unique_ptr<TcpTransport>>& endpoints, ErrorCode code,
                     milliseconds within) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,x"), 0);
