@@ -17,7 +17,7 @@
 namespace weft::reshard {
 
 enum class Op {
-  kDynamicSlice,   ///< every device drops a part of what it holds; nothing moves
+  kDynamicSlice,  ///< every device drops a part of what it holds; nothing moves
   /// Some axes no longer cut a dimension; devices along these axes then hold copies.
   kAllGather,
   kAllToAll,       ///< some axes cut another dimension than before
@@ -43,7 +43,7 @@ struct Plan {
   std::vector<Step> steps;
   /// Most elements on any device in any layout, including source and target.
   std::int64_t peak = 0;
-  Picos time = 0;         ///< predicted by the price of each step, in picoseconds
+  Picos time = 0;  ///< predicted by the price of each step, in picoseconds
 
   /// The layout after the last step. If there are no steps, this is the source. If the target is
   /// partial, this layout says which part of its summand each device holds. All other elements of

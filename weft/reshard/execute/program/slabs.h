@@ -27,7 +27,7 @@ class Slabs {
  private:
   /// The dimension that is divided; in earlier dimensions a slab has one index.
   std::size_t dim_ = 0;
-  std::int64_t step_ = 0;  ///< indices of that dimension per slab
+  std::int64_t step_ = 0;              ///< indices of that dimension per slab
   std::vector<std::int64_t> extents_;  ///< of the largest part, indexed by dimension
   std::int64_t count_ = 1, elements_ = 0;
 };
