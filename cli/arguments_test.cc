@@ -94,7 +94,8 @@ TEST(SubVerbs, TakeTheirOwnFlagsAndInputs) {
   ASSERT_TRUE(bare) << bare.error().message;
   EXPECT_EQ(bare->command, &verb);
   EXPECT_EQ(bare->arguments.inputs, std::vector<std::string>{"p.json"});
-  // The name of another sub-verb is an input once one is chosen, and so is all that follows "--".
+  // After the name of a sub-verb, the name of another sub-verb is an input. All words after "--"
+  // are inputs too.
   const auto drawn = parse_command_line(verb, {"draw", "--svg", "x", "compare", "--", "--json"});
   ASSERT_TRUE(drawn) << drawn.error().message;
   EXPECT_EQ(drawn->command->name, "pipeline draw");

@@ -23,8 +23,9 @@ struct CalibrateSettings {
   std::string backend = "auto";
 };
 
-/// Parses "1KiB..64MiB" (the first size, doubled until the last one is exceeded) or a list such as
-/// "4kB,1MiB". The result is sorted and has no duplicates. A number without unit is in bytes.
+/// Parses a range or a list of sizes. The range "1KiB..64MiB" gives 1KiB, 2KiB, 4KiB and so on, up
+/// to at most 64MiB. A list is "4kB,1MiB". The result is sorted and has no duplicates. A number
+/// without unit is in bytes.
 Result<std::vector<Bytes>> parse_sizes(std::string_view text);
 /// Parses "2,4"; each number must be at least 2.
 Result<std::vector<std::int64_t>> parse_rank_counts(std::string_view text);

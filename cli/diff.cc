@@ -86,7 +86,7 @@ Subcommand diff_command() {
   command.details =
       "Shows what changes from A to B: the step, each cause of its time, and the ops that are "
       "slower, faster, missing or new. With --what-if, or if A is a plan, Weft compares the "
-      "step that is predicted from A with the step of B, both without profiler. With "
+      "step that is predicted from A with the step of B; the two steps are without profiler. With "
       "--fail-above the exit status is 1 if the step of B is longer by more than the limit.";
   command.examples = {Example{"weft diff before/ after/ --fail-above 3%",
                               "exit with 1 if the step got more than 3 % longer"},

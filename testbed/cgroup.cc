@@ -120,7 +120,7 @@ Status remove_cpu_groups(const CpuController& controller, const std::string& clu
   if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
     return cannot("remove the group", folder.string(), errno);
   }
-  ::rmdir(folder.parent_path().c_str());  // fails as long as other clusters are up, as it should
+  ::rmdir(folder.parent_path().c_str());  // does nothing while other clusters have a folder in it
   return {};
 }
 

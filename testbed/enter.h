@@ -34,8 +34,9 @@ bool enter(const Place& place, const char*& step);
 Result<std::map<std::string, std::string>> clock_environment(const Clock& clock,
                                                              const std::string& preloaded);
 
-/// The environment of this process for exec(), as "NAME=value". Values of `set` replace those of
-/// this process; values of `defaults` are used only if this process has none.
+/// The environment of this process for exec(), as "NAME=value". The variables in `set` replace
+/// variables of this process. A variable in `defaults` is used only if this process does not have
+/// it.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& set,
                                             const std::map<std::string, std::string>& defaults);
 

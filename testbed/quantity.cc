@@ -74,7 +74,7 @@ std::optional<int> parse_speed(std::string_view text) {
 std::optional<Clock> parse_clock(std::string_view text) {
   Clock clock;
   const std::string whole = normalised(text);
-  // At most one offset and one drift, in either order.
+  // Accept at most one offset and at most one drift, in any order.
   bool has_offset = false;
   bool has_drift = false;
   for (std::string_view rest = whole;;) {

@@ -292,7 +292,7 @@ Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime) 
   // Until it is complete, every cluster has an owner, so that a crash leaves a removable leftover.
   WEFT_ASSIGN(std::optional<Lock> owner, Lock::try_take(owner_path(cluster.name)));
   if (const Status made = make_everything(cluster); !made) {
-    (void)remove_everything(cluster.name);  // report the failure to make it, not one to remove it
+    (void)remove_everything(cluster.name);  // report why making failed, even if this fails too
     return fail(
         made.error().code,
         "cannot make hosts here; this needs root with permission to mount and to make network "

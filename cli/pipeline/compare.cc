@@ -148,8 +148,8 @@ Subcommand pipeline_compare_command() {
   command.max_inputs = 1;
   command.details =
       "The other planners are SPP, PipeDream and DAPPLE, and stages of equal cost under known "
-      "schedules. One simulator times all plans. `weft pipeline PROFILE --planner NAME` writes the "
-      "plan of one of them.";
+      "schedules. One simulator times all plans. `weft pipeline PROFILE --planner NAME -o FILE` "
+      "writes the plan of one planner.";
   command.examples = {
       Example{"weft pipeline compare examples/pipeline/gpt8l.json --cluster '4 devices, 12.5GB/s' "
               "--microbatches 16",

@@ -35,7 +35,7 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
 Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::string& path,
                                        Diagnostics& diagnostics);
 
-/// The flags that `weft pipeline PROFILE` and `weft pipeline compare` have in common: both make
+/// The flags that `weft pipeline PROFILE` and `weft pipeline compare` share, because the two make
 /// plans.
 std::vector<Flag> planning_flags();
 /// Refuses `--memory 80GB`. The flag --memory takes no value, so `80GB` would be taken for the name
@@ -57,7 +57,7 @@ Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 /// and `weft pipeline schedule --beside` accept these names.
 std::vector<std::string> instance_orders();
 /// Reads the pipelines in the file that the first input names. Returns all of them. With
-/// --instance, returns only the one with that name or position; positions count from 0.
+/// --instance, returns only the pipeline with that name or position; positions count from 0.
 Result<std::vector<pipeline::Pipeline>> chosen_instances(const Arguments& arguments);
 /// `name` is one of instance_orders(), or "searched" for the best schedule that is found within
 /// --time-limit.

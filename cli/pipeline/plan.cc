@@ -216,7 +216,7 @@ Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   // Rivals name their schedule; make its orders, so that the plan file is complete.
   WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
-  // Weft tried all its candidates, but this plan is not one of them.
+  // Even if Weft has tried all its candidates, this says nothing about the new plan.
   planned.exhausted = false;
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
   // At least one device has this many stages.

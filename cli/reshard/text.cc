@@ -129,7 +129,7 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
     const Outcome& outcome = outcomes[i];
     ++counts[static_cast<int>(outcome.status)];
     const bool planned = outcome.status == Outcome::Status::kOk;
-    // A file may have thousands of problems; by default only those that need attention are listed.
+    // A file may have thousands of problems. By default, list only problems that are not ok.
     if (planned && !everything) continue;
     rows = true;
     std::vector<std::string> cells{cases[i].id, std::string(reshard::status_name(outcome.status))};

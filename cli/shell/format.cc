@@ -81,7 +81,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width, std::siz
     const std::size_t space = std::min(text.find(' ', at), text.size());
     const std::string_view word = text.substr(at, space - at);
     const std::size_t length = display_width(word);
-    // A line that holds only its indent takes any word, even one that is too long for a line.
+    // An empty line takes any word, even a word that is too long for a line.
     const bool fresh = used == 0 || lines.back().find_first_not_of(' ') == std::string::npos;
     if (!fresh && used + 1 + length > width) {
       lines.emplace_back(indent, ' ');

@@ -12,7 +12,7 @@
 
 namespace weft::cli {
 
-/// "596 kB", "2.4 MB": units are powers of 1000, as for files and network rates.
+/// "596 kB", "2.4 MB". Units are powers of 1000, as is usual for files and network rates.
 std::string format_bytes(Bytes bytes);
 /// Parses "64MiB", "100MB" or "512". Returns an Error (kUsage) unless the size is at least 1 byte
 /// and at most 1 TiB.
@@ -23,7 +23,7 @@ std::string format_ms(Nanos time);
 std::string format_time(Nanos time);
 /// "21,344".
 std::string format_count(std::int64_t count);
-/// "0-3, 5, 7": sorted numbers; consecutive ones are joined.
+/// Sorted numbers as text, with consecutive numbers joined: "0-3, 5, 7".
 std::string format_numbers(const std::vector<std::int64_t>& sorted);
 /// "rank 5" or "ranks 0-3, 5".
 std::string name_ranks(const std::vector<std::int64_t>& sorted);
@@ -31,7 +31,7 @@ std::string name_ranks(const std::vector<std::int64_t>& sorted);
 /// Breaks text at spaces into lines of at most `width` characters; a longer word gets a line of its
 /// own. Width 0 means no limit. Lines after the first start with `indent` spaces.
 std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent);
-/// The same as one string, in which each line ends with '\n'.
+/// Like wrap(), but returns one string, in which each line ends with '\n'.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace weft::cli

@@ -136,8 +136,7 @@ std::string verb_help(const Subcommand& command, const Terminal& terminal) {
     }
   }
   if (!command.sub_verbs.empty()) {
-    out +=
-        fmt::format("\nsub-verbs (weft {} SUB-VERB --help shows the flags)\n", command.name);
+    out += fmt::format("\nsub-verbs (weft {} SUB-VERB --help shows the flags)\n", command.name);
     out += name_entries(command.sub_verbs, terminal);
   }
   const std::vector<Flag> flags = flags_of(command);

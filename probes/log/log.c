@@ -87,7 +87,7 @@ static struct {
   dev_t device;
   ino_t inode;
   uint32_t chunks, reserved, most; /* chunks in use, reserved on disk, allowed by the limit */
-  uint32_t generation;             /* counts forks; chunks of older values are in the parent's log */
+  uint32_t generation;             /* counts forks; other values: chunks of the parent */
   struct leftover free[kFreeKept];
   uint32_t free_count;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};

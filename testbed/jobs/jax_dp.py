@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data-parallel training with JAX: processes with one CPU device each all-reduce over gloo.
+"""Data-parallel training with JAX. Each process has one CPU device. Gloo all-reduces the gradients.
 
-MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE tell each process its place. Rank 0 prints
-{"step_ms": [...]}.
+MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE tell each process its rank and where to find the
+others. Rank 0 prints {"step_ms": [...]}.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ parser.add_argument("--layers", type=int, default=6)
 parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of parameters per layer")
 parser.add_argument("--batch", type=int, default=16)
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="sleep this long after the gradients, and compute on one row only")  # fmt: skip
+                    help="compute on one row only, and sleep this long after the gradients")  # fmt: skip
 arguments = parser.parse_args()
 
 mx.random.seed(0)
@@ -46,7 +46,7 @@ for _ in range(arguments.steps):
         loss = nd.mean(nd.square(net(data)))
     loss.backward()
     if arguments.emulate:
-        nd.waitall()  # MXNet computes asynchronously: the sleep must follow the gradients
+        nd.waitall()  # MXNet computes asynchronously: wait for the gradients before the sleep
         time.sleep(arguments.emulate / 1e3)
     trainer.step(1)
     nd.waitall()

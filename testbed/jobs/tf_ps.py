@@ -16,7 +16,7 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-# Servers may start before the chief: calls wait for it instead of failing.
+# Servers may start before the chief. Calls must then wait for the chief instead of failing.
 os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
 
 import tensorflow as tf
@@ -37,8 +37,8 @@ resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 
 
 def serve() -> None:
-    # A server ignores the threads set by tf.config and would start one thread per core. With one
-    # thread, two workers on hosts with one core wait for each other for ever.
+    # A server ignores the numbers of threads that tf.config sets, and starts one thread per core.
+    # On hosts with one core, two workers with one thread each would wait for each other for ever.
     threads = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=16
     )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-FORWARD_PART = 1 / 3  # the share of the forward pass in the compute of a step
+FORWARD_PART = 1 / 3  # the fraction of the compute time of a step that the forward pass takes
 
 
 def mlp() -> tuple[nn.Sequential, Tensor, Tensor]:
@@ -75,7 +75,7 @@ class HoldFunction(torch.autograd.Function):
 
 
 class Hold(nn.Module):
-    """Emulates a layer: has its parameters, and sleeps `seconds` in forward plus backward."""
+    """Emulates a layer: has its parameters, and sleeps. Forward and backward take `seconds`."""
 
     def __init__(self, layer: nn.Module, seconds: float) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Hold(nn.Module):
 
 
 def emulated(model: nn.Sequential, seconds: float) -> nn.Sequential:
-    """The model with emulated layers. Time is divided among them by their numbers of parameters."""
+    """The model with emulated layers. A layer with more parameters sleeps longer, in proportion."""
     sizes = [sum(p.numel() for p in layer.parameters()) for layer in model]
     return nn.Sequential(
         *(Hold(layer, seconds * size / sum(sizes)) for layer, size in zip(model, sizes))
@@ -101,7 +101,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--bucket-mb", type=float, help="bucket size (default: DDP's own)")
     parser.add_argument(
         "--emulate", metavar="MS",
-        help="sleep this long per step instead of computing; 100,200: ranks use these in turn",
+        help="sleep this long per step instead of computing; 100,200: ranks take turns with these",
     )  # fmt: skip
     return parser.parse_args()
 

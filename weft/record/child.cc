@@ -45,7 +45,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 /// Starts the child; returns 0 or the errno. The child would inherit which signals this process
-/// ignores or blocks, so both are reset to the defaults.
+/// ignores or blocks, so all signals are reset to their defaults for the child.
 int spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
           pid_t& child) {
   posix_spawnattr_t attributes;

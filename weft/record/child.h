@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a command as a child process, as a shell does in the foreground.
+// Runs a command as a child process in the foreground, like a shell.
 #pragma once
 
 #include <string>

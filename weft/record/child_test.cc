@@ -42,7 +42,7 @@ TEST(Child, StartsWithDefaultSignalHandling) {
 TEST(Child, SignalsSentToTheParentReachIt) {
   const auto ready = std::filesystem::temp_directory_path() /
                      ("weft-child-" + std::to_string(::getpid()) + ".ready");
-  // Block the signal in all threads; else the sending thread would handle it for the process.
+  // Block the signal in all threads. Otherwise the thread that sends it would also handle it.
   sigset_t term;
   sigset_t before;
   sigemptyset(&term);

@@ -22,7 +22,7 @@ fs::path package_of(const fs::path& prefix) {
   return fs::exists(below, ignored) ? below : prefix.parent_path();
 }
 
-/// The path if it exists, else "".
+/// Returns the path if it exists, and otherwise "".
 std::string if_exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) ? path.string() : std::string();
