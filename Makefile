@@ -45,6 +45,8 @@ tests-built: setup
 
 test-static: setup
 	@$(PYTHON) tools/check_layers.py
+	@$(PYTHON) -m lizard -l cpp -l python -T length=80 -w weft cli testbed calibrate probes python bench \
+	  tools tests
 	@$(TIMED) "format" tools/format.sh --check
 	@$(TIMED) "types of the page" tsc --noEmit -p weft/report/web
 

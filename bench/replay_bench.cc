@@ -149,28 +149,35 @@ void bench_sweep() {
   std::printf("  critical path of %zu ops in %.2f ms\n", length, path * 1e3);
 }
 
-void bench_updates() {
-  const graph::Graph graph = make_job({});
-  print_shape("step", graph);
-  sim::Replay replay(graph);
-  replay.run();
-  std::mt19937 random(2);
+constexpr int kChanges = 20000;
+
+std::vector<OpId> kernels_of(const graph::Graph& graph) {
   std::vector<OpId> kernels;
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.ops.kind[op] == OpKind::kKernel) kernels.push_back(op);
   }
-  const auto change_one = [&](std::vector<Nanos>& work) {
-    const OpId op = kernels[random() % kernels.size()];
-    work[op] = graph.ops.duration[op] * (50 + static_cast<int>(random() % 100)) / 100;
-    return op;
-  };
+  return kernels;
+}
+
+/// Makes one kernel between half as long and one and a half times as long. Returns the kernel.
+OpId change_one(const graph::Graph& graph, const std::vector<OpId>& kernels, std::mt19937& random,
+                std::vector<Nanos>& work) {
+  const OpId op = kernels[random() % kernels.size()];
+  work[op] = graph.ops.duration[op] * (50 + static_cast<int>(random() % 100)) / 100;
+  return op;
+}
+
+/// Returns a sum of results. main() prints it, so that the compiler cannot remove the replays.
+Nanos bench_updates(const graph::Graph& graph, std::mt19937& random) {
+  sim::Replay replay(graph);
+  replay.run();
+  const std::vector<OpId> kernels = kernels_of(graph);
   std::vector<Nanos> work = graph.ops.duration;
-  constexpr int kChanges = 20000;
   std::size_t visited = 0;
-  Nanos sum = 0;  // printed below, so that the compiler cannot remove the replays
+  Nanos sum = 0;
   double time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
-      const OpId op = change_one(work);
+      const OpId op = change_one(graph, kernels, random, work);
       replay.set_duration(op, work[op]);
       visited += replay.update();
       sum += replay.makespan();
@@ -206,13 +213,18 @@ void bench_updates() {
     }
   });
   std::printf("  changed and rolled back: %.0f/s\n", kChanges / time);
+  return sum;
+}
 
+Nanos bench_contention(const graph::Graph& graph, std::mt19937& random) {
+  const std::vector<OpId> kernels = kernels_of(graph);
+  std::vector<Nanos> work = graph.ops.duration;
   std::vector<double> slowdown(graph.size(), 1.0);
   for (OpId op : kernels) slowdown[op] = 1.0 + static_cast<double>(random() % 100) / 200;
   sim::Contention contention(graph, slowdown);
   sim::Replay contended(graph);
   int rounds = 0;
-  time = seconds_of([&] { rounds = contention.settle(contended, work).rounds; });
+  double time = seconds_of([&] { rounds = contention.settle(contended, work).rounds; });
   std::printf("  contention from scratch: %.2f ms, %d rounds\n", time * 1e3, rounds);
   // Without rounds, settle() falls back to its event-driven pass at once.
   sim::ContentionOptions no_rounds;
@@ -222,21 +234,26 @@ void bench_updates() {
   std::printf("  contention by the event-driven pass: %.2f ms\n", time * 1e3);
   constexpr int kSettles = 1000;
   rounds = 0;
+  Nanos sum = 0;
   time = seconds_of([&] {
     for (int i = 0; i < kSettles; ++i) {
-      change_one(work);
+      change_one(graph, kernels, random, work);
       rounds += contention.settle(contended, work).rounds;
       sum += contended.makespan();
     }
   });
   std::printf("  contention after one change: %.0f/s, %.1f rounds each\n", kSettles / time,
               static_cast<double>(rounds) / kSettles);
-  std::printf("  (checksum %lld)\n", static_cast<long long>(sum));
+  return sum;
 }
 
 }  // namespace
 
 int main() {
   bench_sweep();
-  bench_updates();
+  const graph::Graph graph = make_job({});
+  print_shape("step", graph);
+  std::mt19937 random(2);
+  const Nanos sum = bench_updates(graph, random) + bench_contention(graph, random);
+  std::printf("  (checksum %lld)\n", static_cast<long long>(sum));
 }

@@ -30,9 +30,9 @@ import one_gpu
 
 RECORDED = "22..26"
 BASE_STEPS = 45  # steps with the usual settings before anything else runs
-WARM_UP, TIMED = 8, 16
+WARM_UP, TIMED = 6, 12
 MEMORY_STEPS = 12
-PATIENCE_S = 280
+PATIENCE_S = 300
 
 
 @dataclass

@@ -185,9 +185,7 @@ Result<Usage> run_together(const std::vector<PyProgram>& programs,
   return run_all(list, buffers);
 }
 
-}  // namespace
-
-void bind_reshard_program(nb::module_& module) {
+void bind_program(nb::module_& module) {
   using Self = const PyProgram&;
   nb::class_<PyProgram>(module, "ReshardProgram")
       .def_prop_ro("buffers", [](Self self) { return self.prepared->program.buffers; })
@@ -228,7 +226,9 @@ void bind_reshard_program(nb::module_& module) {
           },
           nb::arg("turn"), nb::arg("piece"))
       .def("at", &memory, nb::arg("addresses"));
+}
 
+void bind_memory(nb::module_& module) {
   nb::class_<PyMemory>(module, "ReshardMemory")
       .def("fill_neutral",
            [](const PyMemory& self) {
@@ -261,7 +261,13 @@ void bind_reshard_program(nb::module_& module) {
                    self.buffers);
           },
           nb::arg("turn"), nb::arg("piece"), nb::arg("source"));
+}
 
+}  // namespace
+
+void bind_reshard_program(nb::module_& module) {
+  bind_program(module);
+  bind_memory(module);
   module.def(
       "reshard_program",
       [](const std::vector<PyPlan>& plans, std::int64_t device, Bytes budget) {

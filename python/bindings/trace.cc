@@ -149,9 +149,7 @@ nb::list lanes_of(const PyRank& self) {
   return list;
 }
 
-}  // namespace
-
-void bind_trace(nb::module_& module) {
+void bind_events(nb::module_& module) {
   using trace::Events;
   // A column's capsule keeps the run alive. The default policy for properties would also keep
   // `self` alive, which is not needed.
@@ -168,7 +166,9 @@ void bind_trace(nb::module_& module) {
                    "The host op that issued the work; -1: none.")
       .def_prop_ro("kind", kinds_of, kOwned, "Kind of the event, see weft.EventKind.")
       .def_prop_ro("names", names_of, "The texts that `name` indexes.");
+}
 
+void bind_rank(nb::module_& module) {
   nb::class_<PyRank>(module, "Rank", "The recording of one rank.")
       .def_prop_ro("rank", [](const PyRank& self) { return self.rank->rank; })
       .def_prop_ro("world", [](const PyRank& self) { return self.rank->world; })
@@ -187,7 +187,9 @@ void bind_trace(nb::module_& module) {
       .def_prop_ro("events", [](const PyRank& self) {
         return PyEvents{self.loaded, self.rank};
       });
+}
 
+void bind_run(nb::module_& module) {
   nb::class_<PyRun>(module, "Run", "One execution of a job, with the recordings of its ranks.")
       .def_prop_ro("label", [](const PyRun& self) { return self.loaded->run.label; })
       .def_prop_ro(
@@ -229,7 +231,14 @@ void bind_trace(nb::module_& module) {
                "': " + std::to_string(self.loaded->run.ranks.size()) + " of " +
                std::to_string(self.loaded->run.world) + " ranks>";
       });
+}
 
+}  // namespace
+
+void bind_trace(nb::module_& module) {
+  bind_events(module);
+  bind_rank(module);
+  bind_run(module);
   module.def("pack", &pack, nb::arg("paths"), nb::arg("out"), nb::arg("run"), nb::arg("share"),
              nb::arg("shares"));
   module.def("load", &load, nb::arg("paths"), nb::arg("run"), nb::arg("strict"));

@@ -16,7 +16,8 @@ step "the command"
 weft --version
 weft diagnose examples/resnet50-w4 | head -n 3
 step "record a job of two ranks"
-export OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1
+# Debian's PyTorch has no libuv, which torchrun uses unless told otherwise.
+export OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1 USE_LIBUV=0
 weft record -o traces -- python -m torch.distributed.run --nproc-per-node 2 \
   --master-port 29517 job.py
 step "predict"

@@ -41,6 +41,7 @@ struct Elements {
   std::int64_t first = 0, all = 0;
 };
 
+/// Returns zeros if the sizes are too large for 64 bits: no real array is.
 Elements count_elements(std::string_view dims) {
   Elements elements;
   std::int64_t product = 1;
@@ -52,7 +53,7 @@ Elements count_elements(std::string_view dims) {
       product = 1;
     } else if (dims[i] == ']') {
       if (in_array) {
-        elements.all += product;
+        if (__builtin_add_overflow(elements.all, product, &elements.all)) return {};
         if (!first_done) elements.first = product;
         first_done = true;
       }
@@ -60,7 +61,7 @@ Elements count_elements(std::string_view dims) {
     } else if (dims[i] >= '0' && dims[i] <= '9' && in_array) {
       std::int64_t number = 0;
       const auto end = std::from_chars(dims.data() + i, dims.data() + dims.size(), number).ptr;
-      product *= number;
+      if (__builtin_mul_overflow(product, number, &product)) return {};
       i = static_cast<std::size_t>(end - dims.data()) - 1;
     }
   }

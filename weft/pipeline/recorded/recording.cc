@@ -350,8 +350,9 @@ class TakeApart {
         graph_.ops.recorded_start[before] + graph_.ops.recorded_duration[before] + graph_.origin;
     const Nanos to = trace.events.end(launch);
     const auto& calls = communicating_.at({rank, trace.events.lane[launch]});
-    const Nanos first = *std::lower_bound(calls.begin(), calls.end(), from);
-    return to > from ? static_cast<double>(to - first) / static_cast<double>(to - from) : 1;
+    const auto first = std::lower_bound(calls.begin(), calls.end(), from);
+    if (to <= from || first == calls.end()) return 1;
+    return static_cast<double>(to - *first) / static_cast<double>(to - from);
   }
 
   /// Measures how soon a message starts after the compute that it waited for, and how soon compute

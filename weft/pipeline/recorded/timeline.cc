@@ -204,7 +204,8 @@ class Model {
   double work(std::size_t stage) const { return forward_.base[stage] + backward_.base[stage]; }
   double slowness(std::size_t replica, std::size_t stage) const {
     const WorkerTimes& worker = job_.workers[replica][stage];
-    return static_cast<double>(worker.forward + worker.backward) / work(stage);
+    const double usual = work(stage);
+    return usual > 0 ? static_cast<double>(worker.forward + worker.backward) / usual : 1;
   }
   void remove_slowness(std::size_t replica, std::size_t stage) {
     forward_.slowness[replica][stage] = backward_.slowness[replica][stage] = 1;
@@ -341,7 +342,9 @@ void find_slow(const TimedJob& job, const Model& model, Replan& result) {
   }
   // Compare with the median, because a heavy stage would also raise the mean.
   const auto heaviest = std::max_element(work.begin(), work.end());
-  const double heaviness = static_cast<double>(*heaviest) / static_cast<double>(median(work));
+  const Nanos usual = median(work);
+  if (usual <= 0) return;
+  const double heaviness = static_cast<double>(*heaviest) / static_cast<double>(usual);
   if (heaviness < kNoticeable) return;
   result.heavy_stage = static_cast<std::int32_t>(heaviest - work.begin());
   result.heaviness = heaviness;

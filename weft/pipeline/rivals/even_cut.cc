@@ -10,15 +10,17 @@
 namespace weft::pipeline {
 namespace {
 
+/// Limit on a time, in nanoseconds. A device may have a speed of almost 0.
+constexpr double kLongest = 1e18;
+
 class EvenCut {
  public:
   EvenCut(const LayerChain& chain, const std::vector<double>& speeds)
       : chain_(chain), speeds_(speeds) {
-    Nanos low = 0, high = work(0, chain_.size());
     // All layers on the slowest device: an upper bound of the slowest stage.
-    for (const double speed : speeds_) {
-      high = std::max(high, static_cast<Nanos>(static_cast<double>(high) / speed) + 1);
-    }
+    const double slowest = std::min(1.0, *std::min_element(speeds_.begin(), speeds_.end()));
+    const double most = static_cast<double>(work(0, chain_.size())) / slowest;
+    Nanos low = 0, high = static_cast<Nanos>(std::min(most, kLongest)) + 1;
     while (low < high) {
       const Nanos middle = low + (high - low) / 2;
       if (is_possible(static_cast<double>(middle)))

@@ -180,9 +180,11 @@ void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t d
 
 void search_all_orders(Search& search, Progress& progress) {
   raise_by_windows(search, progress);
-  std::uint32_t seed = 0;
-  for (std::int64_t dead_ends = 20; !progress.done(); dead_ends *= 2, seed += 3) {
+  constexpr std::int64_t kMostDeadEnds = std::int64_t{1} << 40;  // doubling must not overflow
+  std::int64_t dead_ends = 20;
+  for (std::uint32_t seed = 0; !progress.done(); seed += 3) {
     close_gap(search, progress, true, dead_ends, seed);
+    dead_ends = std::min(2 * dead_ends, kMostDeadEnds);
   }
 }
 
