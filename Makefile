@@ -45,7 +45,7 @@ tests-built: setup
 
 test-static: setup
 	@$(PYTHON) tools/check_layers.py
-	@$(PYTHON) -m lizard -l cpp -l python -T length=80 -w weft cli testbed calibrate probes python bench \
+	@$(PYTHON) -m lizard -l cpp -l python -L 80 -C 1000 -w weft cli testbed calibrate probes python bench \
 	  tools tests
 	@$(TIMED) "format" tools/format.sh --check
 	@$(TIMED) "types of the page" tsc --noEmit -p weft/report/web

@@ -46,7 +46,7 @@ check() {
   cp "$wheel" "$home/weft/packages/"
   cp "$build/packages-$suite"/* "$home/weft/packages/" 2>/dev/null || true
   cp -r examples "$home/weft/"
-  cp tools/wheel_check/{inside.sh,job.py,redistribute.py} "$home/weft/"
+  cp tools/wheel_check/{inside.sh,ranks.sh,job.py,redistribute.py} "$home/weft/"
   chroot "$root" chown -R user:user /home/user/weft
   mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
   mountpoint -q "$root/dev/shm" || { mkdir -p "$root/dev/shm"; mount -t tmpfs shm "$root/dev/shm"; }

@@ -16,10 +16,8 @@ step "the command"
 weft --version
 weft diagnose examples/resnet50-w4 | head -n 3
 step "record a job of two ranks"
-# Debian's PyTorch has no libuv, which torchrun uses unless told otherwise.
-export OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1 USE_LIBUV=0
-weft record -o traces -- python -m torch.distributed.run --nproc-per-node 2 \
-  --master-port 29517 job.py
+export OMP_NUM_THREADS=1
+weft record -o traces -- bash ranks.sh 29517 python job.py
 step "predict"
 weft info traces | head -n 2
 weft replay traces --what-if network.bandwidth=2x | grep predicted
@@ -28,7 +26,7 @@ weft report traces -o report.html
 test -s report.html
 python -c 'import weft; print(weft.load("traces").replay("comm=off").predicted_step_ms > 0)' | grep True
 step "redistribute on two ranks"
-python -m torch.distributed.run --nproc-per-node 2 --master-port 29518 redistribute.py
+bash ranks.sh 29518 python redistribute.py
 step "parts for MPI: a clear sentence without a compiler"
 status=0
 python -m weft.build_mpi 2>mpi.txt || status=$?
