@@ -12,13 +12,7 @@ from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor
-from torch.distributed.tensor.placement_types import (
-    Partial,
-    Replicate,
-    Shard,
-    _MaskPartial,
-    _StridedShard,
-)
+from torch.distributed.tensor.placement_types import Partial, Replicate, Shard, _StridedShard
 
 from .._core import ReshardEnd
 from ..errors import Infeasible, UsageError
@@ -76,7 +70,8 @@ class Spec:
 
 
 def placed(placement: Any, dims: int) -> Placed:
-    if isinstance(placement, _MaskPartial):
+    # By name, because the class has moved between versions of PyTorch.
+    if type(placement).__name__ == "_MaskPartial":
         raise UsageError(
             f"{placement} is internal to the embedding operator and cannot be redistributed"
         )
