@@ -18,7 +18,8 @@
 //              bound is the number of bytes that memcpy must move (reads and writes) divided by the
 //              number of bytes in these lines
 //   of it      `one` divided by the bound, or by 1 if the bound is above 1
-//   lines      the speed of a loop that only reads (or writes) all lines of the runs. It is measured
+//   lines      the speed of a loop that only reads (or writes) all lines of the runs. It is
+//   measured
 //              if runs are not whole lines. It is below the bound because the hardware also fetches
 //              lines that were not requested, and can have only a limited number of open requests
 // Exit status: 0 if the limit holds, 1 otherwise.

@@ -68,7 +68,7 @@ typedef struct {
   Table* tables;
   int table_count;
   char *send, *receive;  // buffers for the largest size
-  char* more;             // two more such buffers, for calls of which two run at once
+  char* more;            // two more such buffers, for calls of which two run at once
 } Job;
 
 // Writes a line in one piece, so that text of other processes cannot come in between.

@@ -251,7 +251,7 @@ class ProfilerFile {
   std::vector<Worker> workers_;
   std::vector<std::vector<Address>> addresses_;   ///< address of each worker's operations
   std::vector<std::vector<std::int64_t>> links_;  ///< link of each worker's launches
-  std::map<Address, std::int64_t> gpu_stops_;  ///< GPU time at the end of a channel
+  std::map<Address, std::int64_t> gpu_stops_;     ///< GPU time at the end of a channel
   std::vector<Channel> channels_;
   std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;  ///< (process, link) -> kernel
   std::int64_t lost_ = 0;
