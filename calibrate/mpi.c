@@ -5,8 +5,8 @@
 // torch.
 //
 // All ranks go through the same list of tables and sizes in the same order. Before each visit rank
-// 0 broadcasts how many calls to make, because only rank 0 knows the earlier results; afterwards it
-// gathers the times.
+// 0 broadcasts how many calls to make, because only rank 0 knows the earlier results. After the
+// visit rank 0 gathers the times of all ranks.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <mpi.h>
@@ -68,7 +68,7 @@ typedef struct {
   Table* tables;
   int table_count;
   char *send, *receive;  // buffers for the largest size
-  char* more;            // two more such buffers, for calls of which two run at once
+  char* more;            // two more such buffers, for the second of two calls at once
 } Job;
 
 // Writes a line in one piece, so that text of other processes cannot come in between.
@@ -136,8 +136,8 @@ static void call(const Job* job, const Table* table, long long bytes) {
   }
 }
 
-// Always runs two all-reduces at the same time. Returns the seconds per all-reduce. Each of the two
-// has its own buffers. `calls` must be even.
+// Runs `calls` all-reduces, two at a time, each of the two with its own buffers. Returns the
+// seconds per all-reduce. `calls` must be even.
 static double time_two(const Job* job, const Table* table, long long bytes, int calls) {
   const int elements = (int)(bytes / kElement);
   char* more = job->more;
@@ -176,9 +176,9 @@ static void round_trip(const Job* job, const Table* table, long long bytes, long
   }
 }
 
-// Fills `took` with seconds. First comes one entry per single call, then the time per call of calls
-// back to back. Last comes the time per all-reduce if two run at once; it stays as it is if this is
-// not measured.
+// Fills `took` with seconds. The first visit.alone entries are the times of the single calls. The
+// next entry is the time per call of calls back to back. The last entry is the time per all-reduce
+// if two run at once. The function leaves this entry unchanged if it does not measure that time.
 static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
                     double* took) {
   if (table->from >= 0) {

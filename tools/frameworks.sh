@@ -25,7 +25,8 @@ install() {
   local name=$1 packages
   read -r -a packages <<<"$(packages_of "$name")"
   local folder=.venvs/$name
-  # The checksum of the package list names the stamp, so a changed list installs again.
+  # The name of the stamp file contains the checksum of the package list. So a changed list is
+  # installed again.
   local stamp
   stamp=$folder/.installed-$(printf '%s\n' "${packages[@]}" | cksum | cut -d' ' -f1)
   [ -e "$stamp" ] && return 0

@@ -44,7 +44,7 @@ def main(weft: str) -> None:
             page = chromium.new_page(viewport={"width": 1120, "height": 760}, color_scheme=theme)
             page.goto(report.as_uri())
             page.wait_for_function("window.weft !== undefined")
-            page.wait_for_timeout(500)  # fonts and the first frame of the canvas
+            page.wait_for_timeout(500)  # wait for fonts and for the first frame of the canvas
             # Smooth scrolling would blur screenshots of elements further down.
             page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
             if theme == "light":

@@ -30,7 +30,7 @@ enum {
   kHeaderBytes = 4096,
   kChunkBytes = 16384,
   kChunksReserved = 16, /* chunks per reservation: 256 KiB */
-  kFreeKept = 1024,     /* free chunks that are remembered; others stay partly empty */
+  kFreeKept = 1024,     /* list of free chunks: if it is full, a chunk stays partly empty */
 };
 enum state { kRecording = 0, kClosed = 1, kNoSpace = 2, kLimit = 3 };
 
@@ -87,7 +87,7 @@ static struct {
   dev_t device;
   ino_t inode;
   uint32_t chunks, reserved, most; /* chunks in use, reserved on disk, allowed by the limit */
-  uint32_t generation;             /* counts forks; other values: chunks of the parent */
+  uint32_t generation;             /* number of forks; a chunk with another value is the parent's */
   struct leftover free[kFreeKept];
   uint32_t free_count;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};

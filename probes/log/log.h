@@ -81,13 +81,13 @@ static inline int64_t weft_now(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Call it once, from the constructor of the probe. Reads WEFT_RECORD, WEFT_RECORD_LIMIT and
+/* Call this once, from the constructor of the probe. Reads WEFT_RECORD, WEFT_RECORD_LIMIT and
  * WEFT_RECORD_WAIT. Does not create the file: the first record does that. */
 void weft_log_setup(enum weft_log_kind kind);
 /* Whether WEFT_RECORD names a folder. If it does not, the probe must do nothing. */
 bool weft_log_configured(void);
-/* Sets rank and world size if the environment does not tell them. Call it before the first record:
- * the file is named by rank. */
+/* Sets rank and world size if the environment does not tell them. Call this before the first
+ * record, because the name of the file contains the rank. */
 void weft_log_set_rank(int32_t rank, int32_t world);
 
 extern _Atomic bool weft_log_open_window;

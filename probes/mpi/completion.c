@@ -35,7 +35,7 @@ static void begin(struct watch* w, int count, const MPI_Request* requests, MPI_S
   if (w->statuses == NULL) w->statuses = statuses;
 }
 
-/* Frees what begin() allocated. `asked` are the statuses of the caller. */
+/* Frees what begin() allocated. `asked` is the array of statuses that the caller passed. */
 static void finish(struct watch* w, MPI_Status* asked) {
   if (w->statuses != asked && w->statuses != w->few_statuses) free(w->statuses);
   if (w->kept != NULL && w->kept != w->few) free(w->kept);

@@ -37,7 +37,7 @@ EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
   if (call.start != 0) weft_mpi_end(&call, weft_now());                   \
   return result
 
-/* The same for a non-blocking call, which lasts until its `request` is complete. */
+/* Like BLOCKING, but for a non-blocking call, which lasts until its `request` is complete. */
 #define BACKGROUND(kind, comm, elements, type, real)                      \
   struct mpi_call call = weft_mpi_collective(kind, comm, elements, type); \
   const int result = real;                                                \

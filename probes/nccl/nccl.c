@@ -120,7 +120,7 @@ static int begin(void** context, int* mask, uint64_t id, const char* name, int n
   return 0;
 }
 
-/* Frees nothing: NCCL's proxy thread may still report events of the communicator. */
+/* Frees nothing, because NCCL's proxy thread may still report events of the communicator. */
 static int finalize(void* context) {
   (void)context;
   return 0;
@@ -322,7 +322,7 @@ static int start_v4(void* context, void** handle, struct nccl_event_v4* e) {
   return start(context, handle, &event);
 }
 
-/* This function serves v6 too, because its descriptors have the same layout. */
+/* The table of v6 uses this function too, because the descriptors of v6 have the same layout. */
 static int start_v5(void* context, void** handle, struct nccl_event_v5* e) {
   struct event event = {.mask = e->kind,
                         .parent = e->parent,

@@ -43,7 +43,7 @@ static inline struct connection* weft_connection(int fd) {
 
 /* Call it when the descriptor is closed or refers to something else. */
 void weft_forget(int fd);
-/* The same for the descriptors [first, last]. */
+/* Does what weft_forget() does, for the descriptors [first, last]. */
 void weft_forget_range(unsigned first, unsigned last);
 /* Call it after dup(): `copy` now refers to the same connection as `fd`. */
 void weft_copy(int fd, int copy);

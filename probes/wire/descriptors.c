@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wraps the functions after which a descriptor number refers to something else. The wrappers do not
- * see calls inside of libc, for example the close() in fclose(). This does no harm: if a new socket
- * gets the same number, socket() or accept() here returned it, and it is examined again. */
+ * Wraps the functions that create, copy or close file descriptors. After such a call, the probe
+ * forgets what the number of the descriptor referred to before. The wrappers do not see calls
+ * inside of libc, for example the close() in fclose(). This does no harm: a new socket with the
+ * same number comes from the wrapper of socket() or accept() in this file, which makes the probe
+ * examine the number again. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>

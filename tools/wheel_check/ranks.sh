@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command as two ranks on this host. torchrun would do, but Debian's PyTorch has no libuv, and
-# torchrun cannot be told to use something else.
+# Runs a command as two ranks on this host. It is used instead of torchrun, because torchrun needs
+# libuv and Debian's PyTorch is built without libuv.
 # Usage: ranks.sh PORT COMMAND...
 set -euo pipefail
 export MASTER_ADDR=127.0.0.1 MASTER_PORT=$1 WORLD_SIZE=2 USE_LIBUV=0

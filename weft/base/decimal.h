@@ -38,9 +38,8 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Reads an integer, and also any other number, which it rounds to an integer ("7", "1e3", "7.4").
-/// Profilers write integers in all these forms. Use parse_digits() where a fraction would be a
-/// mistake.
+/// Reads any number ("7", "1e3", "7.4") and rounds it to an integer. Profilers write integers in
+/// all these forms. Use parse_digits() where a fraction would be a mistake.
 inline std::optional<std::int64_t> parse_int(std::string_view text) {
   if (text.empty() || text.size() > 18) return parse_scaled(text, 0);
   std::int64_t value = 0;

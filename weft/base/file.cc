@@ -31,7 +31,7 @@ constexpr const char* kStandardInput = "-";
 
 std::string reason() { return std::strerror(errno); }
 
-/// Closes a file descriptor at the end of its life.
+/// Owns a file descriptor and closes it in the destructor.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -155,8 +155,8 @@ class GzipSource : public ByteSource {
     return {};
   }
 
-  // A gzip file may consist of several members (bgzip, appended logs) and may be padded with zeros
-  // (tapes). Any other bytes after a member mean that the file is damaged.
+  // A gzip file may consist of several members, as bgzip and appended logs do, and zeros may follow
+  // a member, as on tapes. Any other bytes after a member mean that the file is damaged.
   Status next_member() {
     while (true) {
       if (state_->avail_in == 0) WEFT_TRY(refill());
@@ -186,7 +186,8 @@ class GzipSource : public ByteSource {
   bool truncated_ = false;
 };
 
-/// whole() also includes the bytes that were put back: a plain file is mapped from its start.
+/// Gives the bytes that were put back, and then the rest. whole() also includes these bytes,
+/// because it maps the plain file from its start.
 class PutBackSource : public ByteSource {
  public:
   PutBackSource(std::string bytes, std::unique_ptr<ByteSource> rest)

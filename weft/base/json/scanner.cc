@@ -149,7 +149,8 @@ char JsonScanner::skip_space() {
   }
 }
 
-// The first character of a value tells its kind, apart from "nan" and "null".
+// The first character of a value tells its kind. The only exception is 'n', with which both "nan"
+// and "null" begin.
 JsonKind JsonScanner::peek() {
   if (!ok()) return JsonKind::kNothing;
   const char c = next_byte();

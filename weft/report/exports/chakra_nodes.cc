@@ -44,9 +44,9 @@ constexpr DiagnosticKind kLatency{"chakra-latencies-dropped", Severity::kInfo,
                                   "Chakra cannot express them",
                                   "no action is needed"};
 
-/// The members of a collective. If fewer members were recorded than the collective has ranks, the
-/// first process group of the same name that contains the recorded members gives the complete list.
-/// If there is no such group, the result is the recorded members.
+/// The members of a collective. If some members were not recorded, the complete list comes from a
+/// process group with the name of the collective's group: the first such group that contains all
+/// recorded members. If there is no such group, the result has only the recorded members.
 std::vector<std::int32_t> members_of(const predict::Job& job, const graph::Collective& collective) {
   std::vector<std::int32_t> members;
   for (const OpId arrival : collective.arrivals) members.push_back(job.graph.rank(arrival));
@@ -79,7 +79,7 @@ std::map<std::array<std::int64_t, 4>, Bytes> exchanges(const predict::Job& job) 
   return back;
 }
 
-/// Builds the nodes of one rank; run() may be called once.
+/// Builds the nodes of one rank. Call run() only once.
 class RankNodes {
  public:
   RankNodes(const predict::Job& job, const ChakraPlan& plan, std::int32_t rank)
@@ -178,8 +178,8 @@ class RankNodes {
     for (const graph::Edge& edge : graph_.in_edges(op)) {
       const OpId source = edge.source;
       if (same_kernel(source, op)) {
-        // The kernel issues its messages at the same time. So this message gets the dependencies of
-        // the previous one instead of a dependency on it.
+        // A kernel issues all its messages at the same time. So this message does not depend on the
+        // previous message of the kernel, but on the same nodes as that message.
         append(deps_of_kernel_[source]);
         continue;
       }

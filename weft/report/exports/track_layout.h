@@ -15,7 +15,7 @@ struct LaidSpan {
   Nanos start = 0;
   Nanos duration = 0;
   std::uint32_t id = 0;  ///< chosen by the caller; orders spans that are otherwise equal
-  bool outer = false;    ///< encloses spans with the same start and end that are not `outer`
+  bool outer = false;    ///< of two spans with equal times, the `outer` one encloses the other
 
   Nanos end() const { return start + duration; }
 };

@@ -141,7 +141,7 @@ class RankTracks {
   const EventFacts& facts_;
   TracksBuilder& out_;
   Keys keys_;
-  std::vector<NameId> names_;  ///< name of the trace -> name of the tracks; kUnknown: unset
+  std::vector<NameId> names_;  ///< maps name ids of the trace to name ids of Tracks
   std::vector<std::uint32_t> span_of_;
   std::uint32_t process_;
 };

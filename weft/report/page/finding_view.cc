@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the part of the timeline that shows a finding. Finding::removal is the edit of the graph
 // that would remove the finding: shorter ops, shorter delays and removed edges. find_view() takes
-// the op with the largest reduction. If this op has no recorded span, it takes the corresponding op
-// that has one. Then it adds room before and after the op.
+// the op with the largest reduction. A transfer has no recorded span, so for a transfer find_view()
+// takes the arrival of a rank at the same collective. Then find_view() adds room before and after
+// the op.
 #include "weft/report/page/finding_view.h"
 
 #include <algorithm>
@@ -24,9 +25,9 @@ OpId destination(const Graph& graph, graph::EdgeId edge) {
   return static_cast<OpId>(next - graph.first_edge.begin() - 1);
 }
 
-/// The op that the page shows for `op`. If `rank` is not negative, it must run on that rank. A
-/// transfer belongs to no rank and has no span; for a transfer, the result is the arrival of the
-/// rank at the same collective. kNoId if `op` runs on another rank.
+/// The op that the page shows for `op`. A transfer belongs to no rank and has no span, so the page
+/// shows the arrival of `rank` at the same collective. For any other op, the result is the op
+/// itself, or kNoId if it runs on another rank than `rank`. A negative `rank` means any rank.
 OpId on_rank(const Graph& graph, OpId op, std::int32_t rank) {
   if (graph.rank(op) >= 0) return rank < 0 || graph.rank(op) == rank ? op : kNoId;
   const std::uint32_t c = graph.ops.collective[op];
@@ -52,8 +53,9 @@ OpId worst_op(const Graph& graph, const diagnose::Finding& finding) {
   for (const auto& [edge, left] : removal.delays) {
     offer(destination(graph, edge), graph.edges[edge].delay - left);
   }
-  // The time that a removed edge costs is unknown without a replay. A loss of 1 ns makes its
-  // destination the result only if the removal shortens no op and no delay.
+  // How much time a removed edge costs is unknown without a replay, so each removed edge counts as
+  // 1 ns. The op at which such an edge ends is therefore the result only if the removal shortens no
+  // op and no delay.
   for (const graph::EdgeId edge : removal.edges) offer(destination(graph, edge), 1);
   return worst;
 }

@@ -170,7 +170,7 @@ class Columns {
   const predict::Job& job_;
   SpanIndex& index_;
   Timeline& timeline_;
-  std::vector<NameId> names_;  ///< name of the current rank -> name of the timeline; kNoSpan: unset
+  std::vector<NameId> names_;  ///< maps name ids of the rank to those of the timeline
   std::map<std::pair<NameId, SpanClass>, std::uint32_t> labels_;
 };
 
