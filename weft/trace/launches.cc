@@ -31,7 +31,8 @@ void resolve_launchers(const Events& events, std::vector<std::uint32_t>& launche
       calls.emplace_back(events.correlation[i], i);
     }
   }
-  // Within a correlation, calls are in order of the file, so the first of two calls wins.
+  // Calls with the same correlation are in the order of the file, so the first of two such calls is
+  // taken.
   sort_runs(calls);
   auto at = calls.begin();
   for (std::uint32_t i = 0; i < events.size(); ++i) {

@@ -10,8 +10,8 @@ std::int32_t step_at(const RankTrace& trace, Nanos time) {
   const auto after = std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
                                       [](Nanos t, const StepMark& mark) { return t < mark.start; });
   if (after == trace.steps.begin()) return -1;
-  // Work between two marked steps belongs to the first of them. After the last step, there is no
-  // such work: its end is where the recording of steps ends.
+  // Work between two marked steps belongs to the first of them. Work after the end of the last step
+  // belongs to no step.
   if (after == trace.steps.end() && time >= trace.steps.back().end) return -1;
   return static_cast<std::int32_t>(std::prev(after)->number);
 }

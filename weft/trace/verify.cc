@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file checks all values that later code uses without checking them again. Packed files are
-// read through this function, because a damaged or forged file may contain any number.
+// verify() checks all values that later code uses without checking them again. The reader of packed
+// files calls it, because a damaged or forged file may contain any number.
 #include "weft/trace/verify.h"
 
 #include <algorithm>

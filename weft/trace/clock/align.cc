@@ -242,7 +242,7 @@ class Aligner {
 
   // Adds an observation that says: the end of `early` and the start of `late` are one instant.
   void add_bound(std::size_t early, std::size_t late) {
-    constexpr double kTight = 1e3;  // ns; such a small jitter outweighs all ends
+    constexpr double kTight = 1e3;  // ns; small, so the bound has more weight than all samples
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(problem_.samples.size());
     o.count = 2;
@@ -263,8 +263,9 @@ class Aligner {
     result.origin = seen_.origin;
     for (std::uint32_t c = 0; c < problem_.clocks; ++c) {
       ClockFit fit;
-      // The solution's rate refers to times after the first guess was added; ClockFit's rate refers
-      // to the rank's own times. So convert: the rate also applies to the guess.
+      // The rate of the solution refers to times to which the first guess was added. The rate of a
+      // ClockFit refers to the rank's own times. So the drift over the length of the guess must be
+      // added to the offset.
       const double rate = solution_.rate[c] / seen_.half_span;
       const double shift = static_cast<double>(seen_.guess[c]) * rate;
       fit.offset = seen_.guess[c] + std::llround(solution_.offset[c] + shift);
@@ -354,7 +355,8 @@ void apply(Run& run, const Alignment& alignment) {
     const Nanos epoch = trace.epoch;
     auto move = [&](Nanos t) { return aligned_time(alignment, r, epoch, t); };
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
-      // Move both ends and recompute the duration: two events that touched still touch.
+      // Move both ends and recompute the duration, so that two events that touch still touch after
+      // the move.
       const Nanos start = move(trace.events.start[i]);
       trace.events.duration[i] = move(trace.events.end(i)) - start;
       trace.events.start[i] = start;

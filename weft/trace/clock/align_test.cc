@@ -92,7 +92,8 @@ TEST(Align, DriftOfTheReferenceAppearsAsOppositeDriftOfAllOthers) {
 }
 
 TEST(Align, ShortRecordingsGiveNoFalseSlope) {
-  // Three seconds of ends that differ by milliseconds, as over slow sockets.
+  // Three seconds of collectives. The ends of their members differ by milliseconds, as over slow
+  // sockets.
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Diagnostics diagnostics;
     MadeJob job;

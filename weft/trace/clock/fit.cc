@@ -5,8 +5,8 @@
 // equations (a Schur complement), and only offsets and rates are left as unknowns. A message
 // compares two samples, and a receive may end later than its send by a lag. All messages between
 // two clocks share one unknown lag, which is eliminated in the same way. If there are messages in
-// the two directions, lag and offset can be distinguished, because the lag has opposite signs in
-// them.
+// both directions, lag and offset can be distinguished, because the lag has one sign in one
+// direction and the opposite sign in the other.
 //
 // Jitter has many outliers, so plain least squares would give wrong results. The fit is iteratively
 // reweighted least squares (Holland and Welsch 1977): solve, compute residuals, set weights by
@@ -368,7 +368,7 @@ class Fitter {
   // the whole jump.
   std::vector<double> against_others() const {
     std::vector<double> result(p_.samples.size(), 0);
-    constexpr std::uint32_t kMany = 32;  // if there are more, one hardly moves the mean
+    constexpr std::uint32_t kMany = 32;  // among more members, one hardly moves the mean
     for (const ClockObservation& o : p_.observations) {
       for (std::uint32_t i = o.first; i < o.first + o.count; ++i) {
         if (o.count > kMany) {

@@ -30,10 +30,10 @@ namespace {
 // In ns. After the profilers have converted device times, the clocks of the ranks on one host still
 // differ by tens of microseconds.
 constexpr double kHostJitter = 100e3;
-// If the exchanges of two ranks end further apart than this, the clocks of the ranks differ. A
-// smaller distance may have another cause: the server answers one rank after the other.
+// If the exchanges of two ranks with a server end further apart than this, the clocks of the ranks
+// differ. A smaller distance may have another cause: the server answers one rank after the other.
 constexpr Nanos kFarApart = kSecond;
-constexpr double kLeastApart = 1e6;  // ns; least uncertainty of such a pair of clocks
+constexpr double kLeastApart = 1e6;  // ns; least uncertainty if two ranks share only exchanges
 // In ns. The time stamps of a transfer are taken around its call, so no tie is more exact than
 // this.
 constexpr double kLeastTie = 1e3;
@@ -205,8 +205,9 @@ class Builder {
     }
   }
 
-  /// If only exchanges with servers connect two clocks, they keep the offset of the first guess.
-  /// Its uncertainty is the time between the ends of their exchanges.
+  /// If only exchanges with servers connect two clocks, the clocks keep the offset of the first
+  /// guess. The uncertainty of this offset is the time between the ends of the exchanges of the two
+  /// ranks.
   void add_exchanges() {
     for (const auto& [first, second, apart] : out_.exchanged) {
       ClockObservation o;

@@ -4,7 +4,7 @@
 //   1. arguments on the kernel itself (Kineto with NCCL metadata);
 //   2. arguments of the host ops around the launch (record_param_comms) or of annotations;
 //   3. names of these ops and annotations ("nccl:all_reduce", "nccl:send 0->1");
-//   4. for a batch of messages: the ops on the launching thread since the launch before;
+//   4. for a batch of messages: the ops on the launching thread since its previous launch;
 //   5. other steps: fill_unknown_calls() copies the arguments of the same call one period away.
 // A field that an earlier source has set stays as it is.
 #include "weft/trace/match/calls.h"
@@ -21,8 +21,8 @@
 namespace weft::trace {
 namespace {
 
-// Lower case without separators, so that "_allgather_base", "all-gather" and "AllGather" compare
-// equal up to the kind.
+// Returns the name in lower case and without separators. So "allgather" can be found in
+// "_allgather_base", "all-gather" and "AllGather".
 std::string squeeze(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -43,8 +43,9 @@ bool is_communication_kernel(std::string_view name) {
          name.find("ncclDevKernel_") != std::string_view::npos;
 }
 
-// For these back-ends, the host annotation covers the execution of the collective. An annotation
-// "nccl:..." only covers the call that enqueues a kernel.
+// Whether a host annotation is a collective itself. For gloo, MPI and UCC, the annotation covers
+// the execution of the collective. An annotation "nccl:..." covers only the call that enqueues a
+// kernel.
 bool is_host_communication(std::string_view name) {
   return starts_with_any(name, {"gloo:", "mpi:", "ucc:"});
 }
@@ -141,8 +142,8 @@ class Extractor {
   }
 
   // PyTorch launches one kernel for all messages of a batch (batch_isend_irecv, the coalescing
-  // manager), after the last op of the batch has ended. So no op encloses the launch; the batch
-  // consists of the ops on the same thread since the launch before.
+  // manager), after the last op of the batch has ended. So no op encloses the launch. The batch
+  // consists of the ops on the same thread since its previous launch.
   void collect_batches() {
     std::map<std::uint32_t, std::vector<std::uint32_t>> launches_by_lane;
     for (std::size_t k = 0; k < calls_.size(); ++k) {

@@ -2,16 +2,17 @@
 // Matches collectives of different ranks:
 //   1. Each rank's calls are split into tracks: one per named group, and one per stream for calls
 //      without group name.
-//   2. Tracks of the same group name and members on different ranks should hold the same calls. A
-//      group that uses several streams is split further, by kind of collective.
+//   2. Tracks of different ranks should hold the same calls if they have the same group name and
+//      the same members. A group that uses several streams is split further, by kind of collective.
 //   3. The tracks are merged into clusters, one after another. A cluster is a list of slots; a slot
 //      is one collective with the members found so far. align_sequences() aligns a track with the
 //      slots. Pairs become members of their slot; calls without partner become new slots.
 //      If the membership of a group is unknown, a track joins the cluster that fits it best, and
 //      starts a new one if none fits well.
 //   4. Each slot becomes a match.
-// Large groups go first, and long tracks go first within a group. They have the fewest possible
-// alignments, and they reveal clock offsets that serve as a prior for the rest.
+// Large groups are matched first, and within a group long tracks are matched first. Large groups
+// and long tracks have the fewest possible alignments. They reveal clock offsets, which help to
+// align the rest.
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -6,8 +6,8 @@
 //      kernel sends, receives, or does both; the pattern must be mirrored on the other rank.
 //   2. Align the sends of each direction with the receives (align_sequences()).
 //   3. If the same two kernels send both ways, the two messages become one match with `bytes_back`.
-// Pairs with the most messages go first, since they reveal most about the clocks. Sends and
-// receives whose peer is unknown are matched last, by their ends alone.
+// Pairs of ranks with the most messages are matched first, since they reveal most about the clocks.
+// Sends and receives whose peer is unknown are matched last, by their ends alone.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -23,8 +23,8 @@ struct SequenceItem {
 };
 
 struct SequenceOptions {
-  /// The part of a pair's score that does not depend on its ends. If the ends agree, they add up to
-  /// 2 to the score.
+  /// The part of a pair's score that does not depend on its ends. Ends that agree add up to 2 to
+  /// the score.
   double order_gain = 0.1;
   /// After the offset is applied, the ends of a pair should agree. A pair is dropped if its ends
   /// differ by more than this and by more than 20 times the spread. But it is kept if the calls

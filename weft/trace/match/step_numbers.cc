@@ -68,8 +68,8 @@ std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
       const std::int64_t place = counts[r][{step->number, call.group, call.kind}]++;
       numbers[r][c] = step->number * kMostInStep + place;
     }
-    // If one rank differs, no call gets a number, because one shifted number would match unrelated
-    // collectives.
+    // If a rank has other counts than rank 0, no call gets a number, because one shifted number
+    // would match unrelated collectives.
     if (counts[r] != counts[0]) return none;
     number_before_marks(trace, calls[r], numbers[r]);
   }

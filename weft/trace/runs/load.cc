@@ -4,9 +4,10 @@
 //   2. Read all files in parallel. Each file is a trace, an execution trace, or a log of a probe.
 //   3. Processes that have logs but no trace become ranks made from their logs.
 //   4. Set traces of parameter servers aside, and sort the other traces into runs.
-//   5. Attach to the runs what belongs to one of their ranks: servers, execution traces, logs.
-//   6. Join: exchanges with servers (needs the transfers in the logs, to set their clocks), and
-//      Horovod timelines with profiles of the same ranks.
+//   5. Attach servers, execution traces and logs to the runs that they belong to.
+//   6. Add the exchanges with servers to the ranks. This needs the transfers in the logs, which
+//      show how far the clocks of the servers are off. Join Horovod timelines with the profiles of
+//      the same ranks.
 //   7. Choose the run that the caller asked for, and report what is missing in it.
 #include "weft/trace/runs/load.h"
 

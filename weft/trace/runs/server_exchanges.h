@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds exchanges between a TensorFlow worker and its parameter server to the worker's trace. If the
 // worker receives a tensor, its profile tells when it asked for the tensor and when the tensor had
-// arrived. If the worker sends a tensor, its profile tells when. The server's profile tells the
-// same for the other end of each exchange. The two sides use the same number for an execution of a
-// function. This makes it possible to match the two ends.
+// arrived. If the worker sends a tensor, its profile tells when the tensor was sent. The server's
+// profile tells the same for the other end of each exchange. The two sides use the same number for
+// an execution of a function. This makes it possible to match the two ends.
 #pragma once
 
 #include "weft/trace/events.h"

@@ -28,8 +28,8 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
 void join_services(Run& run, Diagnostics& diagnostics);
 
 /// Returns the number of ranks that reach a parameter server over a network (and not on their own
-/// host). If there are several servers, returns the largest of their numbers. If no server was
-/// recorded, returns the number of ranks that talk mostly to other hosts.
+/// host). If there are several servers, returns the largest number for a single server. If no
+/// server was recorded, returns the number of ranks that talk mostly to other hosts.
 std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

@@ -35,9 +35,9 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
                                         const Share& share) {
   if (!share.divided()) return sorted;
   std::vector<std::string> mine;
-  // Ranks are numbered in the order of their first file ("turn"). Turn after turn, they are
-  // assigned to the processes in rotation. All processes see the same sorted list, so they agree
-  // without communication.
+  // The turn of a rank is its position in the order of the ranks' first files. With n processes,
+  // process i gets the ranks with turns i, i + n, i + 2n and so on. All processes see the same
+  // sorted list, so they agree without communication.
   std::map<std::pair<std::string, std::int32_t>, std::int64_t> turn_of_rank;
   std::int64_t turns = 0;
   bool has_recording = false;
@@ -57,7 +57,8 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
     mine.push_back(file);
     has_recording = true;
   }
-  // Without a trace there is nothing to attach the common files to.
+  // Without a trace, this process has nothing to which it could attach the files that every process
+  // gets.
   if (!has_recording) mine.clear();
   return mine;
 }

@@ -61,9 +61,9 @@ class Scheduler {
     }
   }
 
-  /// Finds a topological order; among ready nodes the first in the file goes first. If no node is
-  /// ready, the rest contains a cycle: the first remaining node then loses the dependencies that
-  /// are still open.
+  /// Finds a topological order. If several nodes are ready, takes the node that comes first in the
+  /// file. If no node is ready, the remaining nodes contain a cycle. Then the first remaining node
+  /// loses its open dependencies.
   void order() {
     std::vector<std::vector<Index>> followers(nodes_.size());
     std::vector<std::size_t> open(nodes_.size());

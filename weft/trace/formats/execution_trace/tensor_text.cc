@@ -42,7 +42,8 @@ bool read_tensor(std::string_view body, std::int64_t& elements, std::int64_t& si
 }  // namespace
 
 // Goes through the text once, without a JSON parser, because the inputs are most of the file's
-// text. A list is innermost if no other bracket stands between its own two.
+// text. A list is innermost if there is no other bracket between its opening and its closing
+// bracket.
 TensorSum sum_tensors(std::string_view json) {
   TensorSum sum;
   std::size_t open = std::string_view::npos;  // the last "[", unless a "]" came after it

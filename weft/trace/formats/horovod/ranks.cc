@@ -259,8 +259,9 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
   const auto world = seen.empty() ? -1 : *seen.rbegin() + 1;
   const std::vector<std::int32_t> steps = steps_of(timeline, responses);
   RankTraces result;
-  // The broadcasts at the start always have their arrivals, because the response cache is empty
-  // then. So, if there are steps, only the responses in steps are counted.
+  // The file always has the arrivals at the broadcasts at the start of a job, because the response
+  // cache is empty at that time. These broadcasts say nothing about later responses. So if there
+  // are steps, only the responses in steps are counted.
   std::size_t asked = 0, known = 0;
   for (std::size_t k = 0; k < responses.size(); ++k) {
     const bool tells = world > 0 && arrivals[k].size() == static_cast<std::size_t>(world);

@@ -40,7 +40,8 @@ constexpr std::int64_t kAbsent = INT64_MIN;
 struct RawEvent : ChromeEvent {
   Category category = Category::kNone;
 
-  // From "args"; kAbsent or empty if the event does not have the argument. First device work:
+  // From "args"; kAbsent or empty if the event does not have the argument. These are arguments of
+  // device work:
   std::int64_t external = kAbsent;
   std::int64_t correlation = kAbsent;
   std::int64_t device = kAbsent;

@@ -235,8 +235,8 @@ class RankMaker {
   }
 
   /// The launch of an operator is the last call before it that can push work. This is the right
-  /// call if the engine keeps up with the host. If the engine lags behind, it is a later call than
-  /// the right one.
+  /// call if the engine keeps up with the host. If the engine lags behind, the result is a call
+  /// that came after the right one.
   void link_calls() {
     Events& events = trace_.events;
     std::vector<std::pair<Nanos, std::uint32_t>> calls;

@@ -4,8 +4,9 @@
 // their address in the process, and NCCL reuses addresses. So add() only collects, and finish()
 // connects the events:
 //   1. sort_launches(): give each operation its launch, and each launch its CUPTI kernel.
-//   2. time_operations(): give each operation the times of its channels. Of all operations at the
-//      parent's address, the channel belongs to the last one that started before it.
+//   2. time_operations(): give each operation the times of its channels. A channel names the
+//      address of its parent operation. If several operations had this address, the parent is the
+//      last one that started before the channel.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -180,8 +181,9 @@ class ProfilerFile {
     channels_.push_back(channel);
   }
 
-  // CUPTI kernels are connected to launches by the link (external correlation id). The line also
-  // names a GPU, but in some versions this is not the GPU of the launch, so it is not used.
+  // CUPTI kernels are connected to launches by the link (external correlation id). The line of a
+  // kernel also names a GPU, but this GPU is ignored, because in some versions it is not the GPU of
+  // the launch.
   void add_kernel(const ProfilerRecord& record) {
     if (record.type != "KERNEL" && record.type != "CONCURRENT_KERNEL") return;
     if (!record.span.known()) return lose();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest communicator of a training job normally contains all ranks in their order.
-// place_workers() accepts this only if it holds for all workers: all must see the same size, and
-// have different ranks.
+// place_workers() assumes this only if the largest communicators of all workers have the same size,
+// and all workers have different ranks in them.
 #include "weft/trace/formats/nccl/ranks.h"
 
 #include <set>

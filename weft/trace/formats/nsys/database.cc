@@ -102,9 +102,9 @@ Status Database::load(ByteSource& source) {
     return fail(ErrorCode::kBadInput, "the database ends too early; copy the file again", name_,
                 size_);
   }
-  // Bytes 18 and 19 of the header are the write version and the read version. 2 means write-ahead
-  // logging; SQLite would then look for a second file. 1 means that there is no second file. The
-  // data in this file is readable in either case.
+  // Bytes 18 and 19 of the header are the write version and the read version. Version 2 means
+  // write-ahead logging: SQLite would look for a second file. So change 2 to 1, which means that
+  // there is no second file. The data in this file is readable in both cases.
   for (const std::size_t mode : {18u, 19u}) {
     if (memory_.get()[mode] == 2) memory_.get()[mode] = 1;
   }

@@ -74,9 +74,9 @@ Result<Machine> read_machine(const Database& database) {
     if (machine.devices.size() <= place) machine.devices.resize(place + 1);
     machine.devices[place] = gpus.text(2);
   }
-  // Times in the export count from the start of the session or, in newer exports, from the boot of
-  // the host. In the second case startTime is when the session started on that clock; in the first
-  // case it is absent or 0.
+  // In older exports, times count from the start of the session, and startTime is absent or 0. In
+  // newer exports, times count from the boot of the host, and startTime is the time at which the
+  // session started.
   Nanos started = 0;
   WEFT_ASSIGN(Rows details, database.select("ANALYSIS_DETAILS", {"startTime"}));
   WEFT_ASSIGN(const bool detailed, details.next());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads an export in this order: open the database, find the ranks (workers.h), read facts about
 // the machine, read the events of all ranks in one pass over the tables (events.h), choose the
-// marks of steps, and number the ranks. The ranks are numbered last, because the numbers are in
-// NCCL's ranges, and these are events.
+// marks of steps, and number the ranks. The ranks are numbered last, because their numbers come
+// from the ranges of NCCL, which are read together with the other events.
 #include "weft/trace/formats/nsys/nsys.h"
 
 #include <algorithm>

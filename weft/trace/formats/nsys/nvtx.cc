@@ -73,8 +73,8 @@ void collect(const JsonValue& value, NcclPayload& payload, bool& found) {
 RangeText parse_range(std::string_view text) {
   RangeText range;
   range.name = text;
-  // The order of the arguments differs between versions of PyTorch, so the name ends at whichever
-  // comes first.
+  // The order of the arguments differs between versions of PyTorch. So the name ends before the
+  // label that comes first in the text.
   for (const char* label : {", op_id = ", ", seq = ", ", sizes = "}) {
     const std::size_t at = text.find(label);
     if (at == std::string_view::npos) continue;

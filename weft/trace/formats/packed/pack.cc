@@ -110,7 +110,8 @@ class Packer {
     const bool keyed = !keys.empty() && *std::max_element(keys.begin(), keys.end()) < kLargestKey;
     std::string best;
     std::size_t best_size = 0;
-    // Prediction by key has the highest number. It is tried only if there are usable keys.
+    // Prediction by key has the highest number in the enum, so it is left out if there are no
+    // usable keys.
     const std::uint8_t predictions = keyed ? kPredictions : kPredictions - 1;
     for (std::uint8_t prediction = 0; prediction < predictions; ++prediction) {
       for (std::uint8_t layout = 0; layout < kLayouts; ++layout) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assembly::run() does its work in this order:
-//   1. find_devices(): which devices does the file have? CPU devices have no plane. They are found
-//      by the ordinals that host events name.
-//   2. Device planes. They fill device_of_: which device did the launch with a correlation id use?
-//   3. Host planes. They need device_of_ to assign threads and calls to devices.
-//   4. Receives of TensorFlow, which begin and end on different threads.
+//   1. find_devices(): find the devices of the file. CPU devices have no plane. They are found by
+//      the ordinals that host events name.
+//   2. Read the device planes. This fills device_of_, which maps the correlation id of a launch to
+//      the device that the launch used.
+//   3. Read the host planes. This needs device_of_, to assign threads and calls to devices.
+//   4. Add the receives of TensorFlow, which begin and end on different threads.
 #include "weft/trace/formats/xplane/assemble.h"
 
 #include <algorithm>
@@ -36,8 +37,8 @@ constexpr DiagnosticKind kRepeats{
 /// Limits of times; sums and differences of valid times then fit into 64 bits.
 constexpr std::int64_t kLatestPs = std::int64_t{1} << 61;
 constexpr Nanos kLatest = 4'000'000'000 * kSecond;
-/// Some profilers count times from 1970, others from the start of the profile. Larger times than
-/// this (about 16 years) are since 1970.
+/// Some profilers count times from 1970, others from the start of the profile. A time larger than
+/// this (about 16 years) counts from 1970.
 constexpr Nanos kDate = 500'000'000 * kSecond;
 
 bool is_device_plane(const RawPlane& plane) {

@@ -80,7 +80,7 @@ std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
 // instruction of an all-gather or a permute has the tuple (operands, results, contexts ...); if
 // `last_of_tuple` is true, only the results are taken.
 void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::vector<Array>& out) {
-  if (depth > 4) return;  // tuples of tuples are shallow; bounds the recursion for hostile files
+  if (depth > 4) return;  // bounds the recursion; real tuples are nested less
   Array own;
   own.elements = 1;
   std::uint32_t type = 0;
