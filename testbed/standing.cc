@@ -6,8 +6,8 @@
 //   * owner: exists while the cluster belongs to a process. This process holds the lock. If the
 //     file exists but no process holds the lock, the cluster is a leftover: its process has ended.
 //   * run: while a run uses a cluster that stays up, it holds this lock.
-// The owner file also exists while a cluster is made. So a crash meanwhile leaves a leftover, which
-// the next command removes.
+// The owner file also exists while a cluster is made. So if Weft crashes at that time, the
+// incomplete cluster counts as a leftover, and the next command removes it.
 #include "testbed/standing.h"
 
 #include <fmt/format.h>
@@ -289,7 +289,8 @@ Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime) 
     return fail(ErrorCode::kIo, "cannot make the folder: " + error.message(),
                 folder_of(cluster.name));
   }
-  // Until it is complete, every cluster has an owner, so that a crash leaves a removable leftover.
+  // Every cluster has an owner until it is complete. So an incomplete cluster that a crash leaves
+  // behind counts as a leftover and is removed later.
   WEFT_ASSIGN(std::optional<Lock> owner, Lock::try_take(owner_path(cluster.name)));
   if (const Status made = make_everything(cluster); !made) {
     (void)remove_everything(cluster.name);  // report why making failed, even if this fails too

@@ -32,7 +32,7 @@ parser.add_argument("--layers", type=int, default=6)
 parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of gradients per layer")
 parser.add_argument("--batch", type=int, default=16, help="rows per process")
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="sleep this long before each step, and compute on one row only")  # fmt: skip
+                    help="sleep MS before each step, and compute only one row")  # fmt: skip
 arguments = parser.parse_args()
 
 if world > 1:

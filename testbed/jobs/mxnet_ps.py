@@ -22,9 +22,9 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
 parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of parameters per layer")
-parser.add_argument("--batch", type=int, default=16)
+parser.add_argument("--batch", type=int, default=16, help="rows per worker")
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="compute on one row only, and sleep this long after the gradients")  # fmt: skip
+                    help="compute only one row, and sleep MS after the gradients")  # fmt: skip
 arguments = parser.parse_args()
 
 mx.random.seed(0)

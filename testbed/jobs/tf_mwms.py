@@ -21,10 +21,11 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
 parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of gradients per layer")
-parser.add_argument("--batch", type=int, default=16)
-parser.add_argument("--bytes-per-pack", type=int, default=0, help="0: one collective per step")
+parser.add_argument("--batch", type=int, default=16, help="rows per worker")
+parser.add_argument("--bytes-per-pack", type=int, default=0,
+                    help="bytes of each collective; 0: one collective per step")  # fmt: skip
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="sleep this long before the all-reduces, and compute on one row only")  # fmt: skip
+                    help="sleep MS before the all-reduces, and compute only one row")  # fmt: skip
 arguments = parser.parse_args()
 
 tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -101,7 +101,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--bucket-mb", type=float, help="bucket size (default: DDP's own)")
     parser.add_argument(
         "--emulate", metavar="MS",
-        help="sleep this long per step instead of computing; 100,200: ranks take turns with these",
+        help="sleep MS per step instead of computing; 100,200: 100 on even ranks, 200 on odd ranks",
     )  # fmt: skip
     return parser.parse_args()
 
