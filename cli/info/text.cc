@@ -261,7 +261,8 @@ std::vector<Note> diagnostic_notes(const Diagnostics& diagnostics, bool everythi
     }
     notes.push_back(std::move(note));
   }
-  // The most severe first; notes of the same severity stay in the order in which they occurred.
+  // Put the most severe notes first. Notes of the same severity stay in the order in which they
+  // occurred.
   std::stable_sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) {
     return static_cast<int>(a.severity) > static_cast<int>(b.severity);
   });

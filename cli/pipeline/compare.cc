@@ -92,7 +92,8 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
   return json.end_object().take() + "\n";
 }
 
-/// One row per planner. "to weft" is how much longer its step is than that of Weft.
+/// One row per planner. The column "to weft" says how much longer the step of the planner is than
+/// the step of Weft's plan.
 std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
                     const std::vector<Compared>& all, const Terminal& terminal) {
   Table table({{"plan", Align::kLeft},

@@ -76,7 +76,8 @@ std::string json_of(const pipeline::Profile& profile, const PipedreamAnswer& ans
   return json.end_array().end_object().take() + "\n";
 }
 
-/// One line per stage. It shows the id of the first layer, and its name if the name differs.
+/// One line per stage. It shows the id of the stage's first layer, and the name of this layer if it
+/// differs from the id.
 std::string text_of(const pipeline::Profile& profile, const PipedreamAnswer& answer) {
   std::string text = fmt::format("{}: slowest stage {:.3f} ms, in PipeDream's model\n",
                                  profile.name, static_cast<double>(answer.bottleneck) * 1e-6);

@@ -43,7 +43,8 @@ Result<Labels> relabel(std::vector<reshard::Problem>& problems) {
   return labels;
 }
 
-/// Gives all valid cases the same list of devices, and relabels them if asked.
+/// Gives all valid cases the same list of devices. If `with_labels` is true, also reassigns the
+/// parts of their targets.
 Result<Labels> unite_devices(std::vector<Case>& cases, bool with_labels) {
   std::vector<reshard::Problem> problems;
   for (const Case& item : cases) {

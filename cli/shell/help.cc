@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kPlainWidth = 100;  ///< if the width of the terminal is unknown
 
-/// A text stands beside its name. If it would be narrower than this there, it goes below the name.
+/// A text normally stands beside its name. If the room beside the name is narrower than this, the
+/// text stands below the name.
 constexpr std::size_t kLeastBeside = 20;
 constexpr std::size_t kBelow = 6;  ///< indent of text below a name
 

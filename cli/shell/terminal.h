@@ -35,7 +35,7 @@ inline constexpr Variable kVariables[] = {
 /// function reads nothing else, so tests can call it.
 Terminal describe_terminal(bool is_terminal, int tty_columns,
                            const std::function<const char*(const char*)>& environment);
-/// The same for a file descriptor of this process.
+/// Like describe_terminal(), but for a file descriptor of this process.
 Terminal detect_terminal(int descriptor);
 
 enum class Tone { kPlain, kBold, kDim, kGood, kWarning, kBad };
