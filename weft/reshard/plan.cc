@@ -36,7 +36,8 @@ const Layout& Plan::last(const Problem& problem) const {
 namespace {
 
 /// Whether each device that receives anything gives up its whole part and receives a whole part of
-/// the same size. Then the round is an all-permute, also if the problem has no factors.
+/// the same size. Such a round is an all-permute. Unlike recognise(), this function does not need a
+/// problem over meshes.
 bool swaps_parts(const Problem& problem, const Traffic& round) {
   const Layout &from = problem.source, &to = problem.target;
   if (round.peers_max != 1 || from.partial() || !from.further.empty() || !to.further.empty()) {

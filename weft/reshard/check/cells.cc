@@ -84,8 +84,8 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
     count *= edges.size() > 0 ? edges.size() - 1 : 0;
   }
   // A counting sort of events by cell: count events, compute where each cell begins, then fill in
-  // the events. All boxes are visited twice. To store (cell, event) pairs instead would take more
-  // memory than everything else.
+  // the events. All boxes are visited twice, because a list of (cell, event) pairs would take more
+  // memory than all other data.
   first_.assign(count + 1, 0);
   for (const Round* stage : stages) {
     for (std::size_t i = 0; i < stage->size(); ++i) {

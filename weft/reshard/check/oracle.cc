@@ -10,7 +10,7 @@
 namespace weft::reshard {
 namespace {
 
-using Numbers = std::vector<std::uint64_t>;  ///< sums may wrap around, and are still exact then
+using Numbers = std::vector<std::uint64_t>;  ///< sums are exact modulo 2^64
 
 /// A pseudo-random number for a summand of an element. If a wrong summand or element is added, the
 /// sum is wrong too, except with negligible probability.

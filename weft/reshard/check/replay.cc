@@ -21,7 +21,8 @@ namespace weft::reshard {
 namespace {
 
 /// Appends the boxes of all parts of a layout to a stage. They are stored as transfers, so that all
-/// events of a cell have the same form. from(part) and to(part) are the ends of the transfer.
+/// events of a cell have the same form. from(part) and to(part) are the numbers of its sender and
+/// its receiver.
 template <class From, class To>
 void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -32,8 +33,8 @@ void add_parts(const Layout& layout, Round& stage, const From& from, const To& t
   }
 }
 
-/// Stage 3: what each device holds in `last` of its part of a partial target, as transfers from the
-/// device to its team.
+/// Stage 3, for a partial target: the elements of its part of the target that each device holds in
+/// `last`. They are stored as transfers from the device to its team.
 Round contributions(const Layout& target, const Layout& last) {
   std::vector<std::vector<Part>> held(last.devices());
   for (Part part = 0; part < last.parts(); ++part) {
@@ -62,8 +63,8 @@ std::size_t teams(const Layout& target) {
   return static_cast<std::size_t>(count);
 }
 
-/// A fault. Cells find faults in any order. The first fault in the order of stages is reported, so
-/// that the message does not depend on how the array is divided.
+/// A fault. The replay of the cells finds faults in any order. The first fault in the order of
+/// stages is reported, so that the message does not depend on how the array is divided.
 struct Fault {
   enum Kind : std::size_t {
     kSendsMissing,

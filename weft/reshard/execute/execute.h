@@ -19,8 +19,8 @@ Status check_buffers(const Program& program, const Buffers& buffers);
 /// comes from the transport. The run checks that all devices run the same program, fills in neutral
 /// elements, and runs the rounds.
 ///
-/// After an Error the contents of the targets are undefined. The sources are unchanged, except in
-/// place: there the shared buffer is undefined.
+/// After an Error the contents of the targets are undefined. The sources are unchanged. If the
+/// program runs in place, the contents of the shared buffer are undefined too.
 Result<Usage> execute(const Program& program, const Buffers& buffers, Transport& transport);
 
 }  // namespace weft::reshard::execute

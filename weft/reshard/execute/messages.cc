@@ -4,9 +4,9 @@
 // chunks, and reuses their slots. A chunk that is contiguous in a buffer on both sides needs no
 // slot.
 //
-// This cannot deadlock: both ends order messages in the same way (make_program()), and receives and
-// sends have separate slots. So the first unfinished message of each direction can always make
-// progress.
+// This cannot deadlock: sender and receiver order messages in the same way (make_program()), and
+// receives and sends have separate slots. So the first unfinished message of each direction can
+// always make progress.
 #include "weft/reshard/execute/messages.h"
 
 #include <pthread.h>

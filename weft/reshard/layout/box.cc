@@ -5,8 +5,8 @@ namespace weft::reshard {
 namespace {
 
 /// Calls take(interval) for every interval of the intersection, in order. Both lists are sorted, so
-/// one pass over them is enough. Each iteration advances in the list whose current interval ends
-/// first.
+/// one pass over them is enough. Each iteration goes on to the next interval of the list whose
+/// current interval ends first.
 template <class Take>
 void meet(const Strips& a, const Strips& b, const Take& take) {
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {

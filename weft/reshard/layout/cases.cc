@@ -38,8 +38,8 @@ Result<T> inside(std::string_view field, Result<T> value) {
   return fail(value.error().code, std::string(field) + ": " + value.error().message);
 }
 
-/// The value as error messages show it.
-std::string quoted(const JsonValue& value) {  // no field needs a null or a boolean
+/// The value as error messages show it. No field needs a null or a boolean.
+std::string quoted(const JsonValue& value) {
   switch (value.kind) {
     case JsonKind::kString:
       return "'" + value.text + "'";
@@ -250,7 +250,7 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
   if (devices == 0) return bad_input("'src' and 'dst' have no boxes");
-  // A device that an end does not list holds nothing at that end.
+  // If the source or the target does not list a device, the device holds nothing there.
   from.resize(devices);
   to.resize(devices);
   Problem problem;

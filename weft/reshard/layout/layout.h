@@ -75,13 +75,13 @@ struct Layout {
   std::vector<std::int32_t> group_of_summand = {0};  ///< indexed by summand
   std::int32_t groups = 1;                           ///< the number of groups
   /// Only in partial layouts, indexed by device: the number of the device's team. The devices of
-  /// one team hold groups of summands over the same region, and these groups add up to the array
-  /// there.
+  /// one team hold different groups of summands over the same region. Together these groups add up
+  /// to the array in this region.
   std::vector<std::int32_t> team;
   /// Whether each combination of slots and groups is held by some device, as in meshes and
   /// block-cyclic layouts. Then counts are products over dimensions.
   bool grid = true;
-  /// Whether the same is true within every node: each combination of the pieces and groups that
+  /// Whether `grid` holds within every node too: each combination of the pieces and groups that
   /// occur in the node is held by one of the node's devices. Also false if this is unknown.
   bool node_grid = false;
 

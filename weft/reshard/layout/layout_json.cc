@@ -11,7 +11,8 @@
 namespace weft::reshard {
 namespace {
 
-/// The most parts, and the most summands, of a layout in a file. Files may come from anywhere.
+/// A layout in a file may have at most this many parts, and at most this many summands. The limit
+/// is needed because files may come from anywhere.
 constexpr std::int64_t kMostParts = 1 << 22;
 
 template <class T>

@@ -11,8 +11,8 @@ namespace weft::reshard {
 void write_layout(JsonWriter& json, const Layout& layout);
 
 /// Reads the layout of an array of `shape` on `devices` devices. Returns an Error (kBadInput) if
-/// fields are missing or contradict each other. So every function accepts the layout that is
-/// returned.
+/// fields are missing or contradict each other. A layout that it returns is consistent, so any
+/// function can work on it.
 Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device devices);
 
 /// Reads a list of whole numbers from `low` to `high`, both included. `what` is the name of the

@@ -70,7 +70,8 @@ struct NodeSizes {
 };
 NodeSizes node_sizes(const Problem& problem);
 
-/// The Device of each of `ids`, which must all be in `devices` (sorted).
+/// Converts the user's numbers `ids` to Devices, which are indices into `devices`. `devices` must
+/// be sorted and contain all `ids`.
 std::vector<Device> dense(const std::vector<std::int64_t>& devices,
                           const std::vector<std::int64_t>& ids);
 

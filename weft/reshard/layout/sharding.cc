@@ -102,7 +102,7 @@ Status check_sharding(const Sharding& sharding, std::size_t dims) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       const auto &a = used[i], &b = used[k];
-      // An axis covers the strides from `stride` to `stride * radix`. These ranges of two axes must
+      // An axis covers the strides from `stride` to `stride * radix`. The ranges of two axes must
       // not overlap. An axis of size 1 cuts nothing and may be used anywhere.
       const bool apart = a.stride >= b.stride * b.radix || b.stride >= a.stride * a.radix;
       if (!apart && a.radix > 1 && b.radix > 1) {
@@ -134,8 +134,8 @@ Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
     layout.cuts.push_back(std::make_shared<Cut>(make_cut(parts)));
   }
   // The digits of a device on the partial axes, read as one number, are the number of its group.
-  // Devices that differ only in these digits form a team. The number of a team is the position in
-  // which these digits are 0.
+  // Devices that differ only in these digits form a team. On one device of the team, all these
+  // digits are 0. The position of this device is the number of the team.
   layout.group.assign(device_count, Layout::kAbsent);
   for (const Axis& axis : sharding.partial) {
     layout.groups = static_cast<std::int32_t>(layout.groups * axis.radix);

@@ -6,8 +6,9 @@
 //      shard that is found.
 //   2. For every shard, distribute its receivers over its holders.
 //   3. Sort by parts.
-// pieces_of() does the same, but only for the shards that the device holds or needs. To choose the
-// same senders it must know all receivers of such a shard, unless the shard has only one holder.
+// pieces_of() does the same, but only for the shards that one device holds or needs. All devices
+// must choose the same senders. So if such a shard has several holders, pieces_of() must find all
+// receivers of the shard.
 #include "weft/reshard/round/exchange.h"
 
 #include <algorithm>
@@ -256,7 +257,7 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
   const auto source_groups = source_groups_of(from, to);
   const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
   const OverlappingSlots overlapping_back = overlapping_slots(to, from, overlaps);
-  // The parts of the new layout by group and slots, to look up the receivers of a shard.
+  // Looks up parts of the new layout by group and slots. They are the receivers of a shard.
   Shards wanted(to);
   const GroupMerge merge(from, to);
   std::vector<Piece> own;

@@ -28,7 +28,8 @@ struct Piece {
 bool exchangeable(const Layout& from, const Layout& to);
 
 /// Indexed by device: how many elements of its parts of `to` the device already holds. If `to`
-/// merges the device's group of summands with other groups, the elements of its own group count.
+/// merges the device's group of summands with other groups, the elements of its own group count as
+/// held.
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
 /// Indexed by device: how many elements it receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);

@@ -43,7 +43,7 @@ Traffic counted(const Round& round, const std::vector<std::int32_t>& node_of) {
   return sum;
 }
 
-/// Expects that traffic() agrees with the count.
+/// Expects that traffic() returns the same numbers as counting the listed transfers.
 void expect_traffic(const Layout& from, const Layout& to,
                     const std::vector<std::int32_t>& node_of) {
   OverlapCache overlaps(node_of);
@@ -71,8 +71,8 @@ TEST(Exchange, TrafficAgreesWithTheListOfTransfers) {
 }
 
 TEST(Exchange, TrafficOfIntermediateTypesAgreesWithTheListOfTransfers) {
-  // Intermediate types have strided parts, cuts in the frame of an end, and partly reduced
-  // summands.
+  // Intermediate types have strided parts, cuts at the edges of the source or the target (see
+  // Frame), and summands that are reduced in part.
   for (unsigned seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     Problem problem = random_problem(
@@ -112,8 +112,8 @@ TEST(Exchange, ProductsAndCountingGiveTheSameTrafficBetweenNodes) {
       Layout layout = *layouts.layout(way);
       OverlapCache overlaps(problem.node_of);
       const std::int64_t lacks = node_deficit_max(layout, target, overlaps);
-      // The lower bound is at most what a round brings. It is the same without the fast path for
-      // grids.
+      // The lower bound must be at most what a round brings into a node. The fast path for grids
+      // and the general path must give the same bound.
       EXPECT_LE(lacks, node_inflow_max(layout, target, overlaps));
       (layout.node_grid ? grids : others) += 1;
       layout.node_grid = false;

@@ -34,7 +34,8 @@ Result<Link> link_of(const std::vector<cost::LinkTable>& tables) {
   link.step = table->latency() * 1000;
   link.bandwidth = 1;
   for (const cost::LinkRow& row : table->rows) {
-    // `bytes` is a rank's whole buffer. In an all-to-all it keeps one share and receives the rest.
+    // `row.bytes` is the whole buffer of a rank. In an all-to-all, a rank keeps one share of the
+    // buffer and receives the other shares.
     const bool all = table->collective == CollectiveKind::kAllToAll;
     const Bytes received = all ? row.bytes / table->ranks * (table->ranks - 1) : row.bytes;
     const double rate = static_cast<double>(received) / static_cast<double>(row.time) * 1e9;

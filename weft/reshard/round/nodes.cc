@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the traffic between nodes. Both functions of nodes.h need, for each node, how much of
-// some region the devices of the node hold together. A node is a grid if its devices hold every
-// combination of the pieces and groups that occur in it. This is so if the devices of a node differ
-// in whole digits of the mesh. Then the union of what they hold is the product of the unions per
-// dimension, and counts are products of numbers from OverlapCache. Other nodes, such as nodes of 3
-// devices on a mesh of 64, are counted device by device.
+// Computes the traffic between nodes. Both functions of nodes.h need one number per node: how much
+// of some region its devices hold together. A node is a grid if its devices hold every combination
+// of the pieces and groups that occur in it. This is so if the devices of a node differ in whole
+// digits of the mesh. Then the union of what they hold is the product of the unions per dimension,
+// and counts are products of numbers from OverlapCache. Other nodes, such as nodes of 3 devices on
+// a mesh of 64, are counted device by device.
 #include "weft/reshard/round/nodes.h"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
 }
 
 /// Two lists, indexed by device. `wanted`: how many elements the device wants in `to`. `near`: how
-/// many of these some device of its node holds, for each group of summands. Only for nodes that are
-/// grids, where these numbers are products over dimensions.
+/// many of these elements some device of its node holds, counted for one group of summands. Only
+/// for nodes that are grids, because these numbers are products over dimensions there.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };
@@ -211,7 +211,8 @@ std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache
 }
 
 /// node_deficit_max() for any nodes. A node has an element only if its devices hold every group of
-/// this element. So the count is that of the group of which the devices hold the fewest elements.
+/// this element. So the function counts elements per group, and uses the group of which the devices
+/// hold the fewest elements.
 std::int64_t deficit_by_holders(const Layout& from, const Layout& to, const Holders& have,
                                 const Holders& want, const OverlapCache& overlaps) {
   std::int64_t most = 0;

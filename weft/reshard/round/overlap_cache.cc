@@ -118,7 +118,7 @@ const OverlapCache::Slots& OverlapCache::overlapping_slots(const CutPtr& from, c
   const auto [found, fresh] = slots_.try_emplace({from.get(), to.get()});
   if (!fresh) return found->second;
   const Pieces& pieces = pieces_of(from);
-  pieces_of(to);  // this also keeps `to` alive, whose address is part of the key
+  pieces_of(to);  // keeps `to` alive too, because the key contains its address
   found->second.resize(to->slots.size());
   for (std::size_t slot = 0; slot < to->slots.size(); ++slot) {
     std::vector<std::int32_t>& list = found->second[slot];

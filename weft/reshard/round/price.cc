@@ -60,8 +60,9 @@ Picos price_of(const Link& link, std::int64_t messages, const Traffic& traffic, 
           : pieces(link, received, std::max(link.window, longest_message(link, item_size)));
   const Picos alone = price(link, rounds, messages, received);
   if (link.node_bandwidth == 0) return alone;
-  // The devices of a node share the bandwidth into the node. Both limits apply at the same time, so
-  // the larger time is the price.
+  // The devices of a node share the bandwidth into the node. The bandwidth into a device and the
+  // bandwidth into a node limit a round at the same time. So the price is the larger of the two
+  // times.
   return std::max(alone, price(link, rounds, messages, 0) +
                              moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
 }

@@ -46,8 +46,8 @@ Result<Picos> parse_duration(std::string_view text);
 Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received);
 /// The price of one step with this traffic; 0 if nothing moves.
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size);
-/// Consider any rounds that together bring a device `traffic.recv_max` elements in at least
-/// `traffic.peers_max` messages. Returns a lower bound on the price of these rounds.
+/// A lower bound on the price of any rounds that together bring one device `traffic.recv_max`
+/// elements in at least `traffic.peers_max` messages.
 Picos least_price(const Link& link, const Traffic& traffic, Bytes item_size);
 
 /// The number of messages that the busiest device receives. This is one message per peer, or

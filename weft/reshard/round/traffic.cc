@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the traffic of a round without listing transfers. If `from` is a grid, each combination of
-// slots is held by some device. Then the numbers of a device are products over dimensions:
-//   elements wanted = product of the lengths of its pieces in `to` elements kept   = product of the
-//   lengths that its pieces in `from` and `to` share senders         = product of the numbers of
-//   slots of `from` that its pieces overlap,
-//                     less one if it keeps something (that shard is its own)
-// With summands, the device wants `merged_count` groups of each element. There are three loops: one
-// for rounds in which all devices have the same numbers, one for layouts without summands, and one
-// for all other rounds.
+// slots is held by some device. Then three numbers of a device are products over dimensions:
+//   * the elements that it wants: the product of the lengths of its pieces in `to`;
+//   * the elements that it keeps: the product of the lengths that its piece in `from` and its piece
+//     in `to` have in common;
+//   * the shards that the wanted elements come from: the product of the numbers of slots of `from`
+//     that its pieces in `to` overlap.
+// A device receives from one sender per shard. If it keeps something, one of these shards is its
+// own and needs no sender. With summands, the device wants `merged_count` groups of each element.
+//
+// There are three loops: one for rounds in which all devices have the same numbers, one for layouts
+// without summands, and one for all other rounds.
 #include "weft/reshard/round/traffic.h"
 
 #include <algorithm>

@@ -30,10 +30,11 @@ SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const 
 }
 
 /// An all-reduce in which each device adds up an equal share of the flattened part. Returns nullopt
-/// if parts are strided and cannot be flattened. A flattened layout has many boxes. If nodes do not
-/// matter, it is not built here, because the traffic is known without it: what a device receives
-/// follows from the sizes of the shares, and it has `ranks - 1` senders per round. If devices with
-/// copies share the sending, there are a few more senders; make_flat() counts them.
+/// if parts are strided and cannot be flattened. A flattened layout has many boxes, so this
+/// function builds it only if nodes matter. Otherwise the traffic is known without the layout: what
+/// a device receives follows from the sizes of the shares, and the device has `ranks - 1` senders
+/// per round. If devices with copies share the sending, there are a few more senders; make_flat()
+/// counts them.
 std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to,
                                            const Type& whole, const FactorList& over) {
   if (!problem_.node_of.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks typing rules: after the collective, devices hold what the type that the rule predicts
-// says.
+// Checks typing rules. A rule predicts the type after a collective. The tests compare this type
+// with what devices hold after the collective.
 #include "weft/reshard/search/collectives.h"
 
 #include <gtest/gtest.h>

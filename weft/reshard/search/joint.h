@@ -44,8 +44,8 @@ bool has_sender_choice(const std::vector<ArrayRoute>& routes);
 /// Bytes that each device sends and receives over all rounds.
 struct JointLoads {
   std::vector<Bytes> sent, received;  ///< indexed by device
-  /// For each round, take the bytes of the device that sends (receives) most. These are the sums
-  /// over all rounds. Rounds run one after the other, so the total time depends on these sums.
+  /// The bytes of the device that sends (receives) most in a round, summed over all rounds. Rounds
+  /// run one after the other, so the total time depends on these sums.
   Bytes sent_max = 0, received_max = 0;
 };
 JointLoads joint_loads(const std::vector<ArrayRoute>& routes, const JointPieces& pieces);

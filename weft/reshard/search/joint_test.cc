@@ -55,8 +55,8 @@ std::vector<Round> rounds_of(const ArrayRoute& route,
 }
 
 /// Four devices hold copies of every array, and one device receives all arrays. Each array has one
-/// sender. Large and small arrays alternate, so to choose the four devices in turn would not
-/// balance the bytes.
+/// sender. Large and small arrays alternate, so the bytes would not be balanced if the four devices
+/// took turns.
 TEST(Joint, SendersAreBalancedOverArrays) {
   std::vector<Problem> problems;
   const auto from_mesh = parse_mesh("x=4", "0,1,2,3"), to_mesh = parse_mesh("z=1", "7");

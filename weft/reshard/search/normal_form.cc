@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constructs normal forms. At first, only sizes matter: for each prime, how often it cuts each
 // dimension at the source and at the target.
-//   1. A dimension that has a prime too often is paired with a dimension that lacks this prime.
-//      Each pair is an all-to-all. After that, a prime may still be too often somewhere (then
-//      all-gathers remove it) or be lacking somewhere (then slices add it), but never both.
+//   1. A dimension that a prime cuts too often is paired with a dimension that it cuts too rarely.
+//      Each pair is an all-to-all. After that, a prime may still cut dimensions too often (then
+//      all-gathers remove it) or too rarely (then slices add it), but never both.
 //   2. Slices are applied from the front. All-gathers are undone from the back, starting at the
 //      target. Now the types at the front and at the back have parts of the same size.
 //   3. All-to-alls are undone from the back as long as the right prime is on top of the stack, then
@@ -34,8 +34,9 @@ struct Changes {
 };
 
 Changes changes(const FactoredProblem& factored) {
-  // Indexed by prime: the dimensions that have it too often, and the dimensions that lack it. A
-  // dimension is listed once for each time that the prime is too often or lacking.
+  // Indexed by prime: the dimensions that it cuts too often, and the dimensions that it cuts too
+  // rarely. If it cuts a dimension k times too often or too rarely, the dimension is listed k
+  // times.
   std::map<std::int32_t, std::vector<std::size_t>> surplus, deficit;
   for (std::size_t dim = 0; dim < factored.from.dims.size(); ++dim) {
     std::map<std::int32_t, int> more;
@@ -74,10 +75,10 @@ Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
   return picked;
 }
 
-/// Applies every move whose prime is on top of the stack that it leaves, until no move can be
-/// applied. Removes the applied moves from `moves`. If `backward`, undoes moves from the target
-/// instead. Starts over after each move, because the move may have uncovered the prime of an
-/// earlier move.
+/// Applies every move whose prime is on top of the stack of the dimension that it leaves, until no
+/// move can be applied. Removes the applied moves from `moves`. If `backward`, undoes moves from
+/// the target instead. Starts over after each move, because the move may have brought the prime of
+/// a move that is earlier in the list to the top.
 std::vector<TypedStep> make_moves(const Factors& factors, Type& type, std::vector<Move>& moves,
                                   bool backward) {
   std::vector<TypedStep> steps;

@@ -7,10 +7,11 @@
 // all its sources.
 //
 // A demand is a set of elements that one device has and another wants. Its route through a given
-// relay is found by going back from its end. If the current device had already heard of the source
-// before the round, the elements were there before the round. Otherwise they came from the device's
-// sender of that round. The routes determine what each device holds after each round. The local
-// search in improve() changes senders until every demand arrives and everything fits into memory.
+// relay is found from the last round back to the first. Assume that device d has the elements after
+// a round. If d had heard of the source before this round, d had the elements before the round too.
+// Otherwise the sender of d in this round had them. The routes determine what each device holds
+// after each round. The local search in improve() changes senders until every demand arrives and
+// everything fits into memory.
 #include "weft/reshard/search/relay.h"
 
 #include <algorithm>

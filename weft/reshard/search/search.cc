@@ -90,8 +90,8 @@ class Search {
   std::int64_t priced() const { return priced_ + all_reduces_.priced(); }
 
  private:
-  /// Adds a new state: prices the direct exchange from it to the target, derives the lower bound
-  /// from it, and queues the state unless the bound rules it out.
+  /// Adds a new state. Prices the direct exchange from the state to the target, and derives the
+  /// lower bound of the state from this exchange. Queues the state unless its bound rules it out.
   void add(State state) {
     const auto index = static_cast<std::int32_t>(states_.size());
     if (problem_.target.partial()) {

@@ -43,8 +43,8 @@ std::int32_t weft_cuda_plan_launches(const WeftCudaPlan* plan);
 /// Waits for the device before it frees the plan.
 void weft_cuda_plan_free(WeftCudaPlan* plan);
 
-/// These functions are for transports, which need memory and the progress of a stream besides
-/// plans.
+/// Transports need these functions in addition to plans: they allocate memory, and ask how far a
+/// stream has come.
 std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release(void* memory);
 /// Pinned memory of the host. Copies from and to it by weft_cuda_fetch() and weft_cuda_put() do not

@@ -14,7 +14,8 @@ struct Rows {
   std::int64_t from = 0, to = 0;
   std::int64_t run = 0;
   std::vector<CopyLoop> loops;  ///< outermost first
-  /// In bytes: divides all row addresses on both sides, and all lengths.
+  /// A number of bytes that divides the addresses of all rows, in source and target, and the
+  /// lengths of all rows.
   int alignment = 1;
   bool from_blocks = false;  ///< all rows of the source consist of whole blocks
   bool steady = false;       ///< all rows begin at the same offset in a block of the target

@@ -52,7 +52,7 @@ WEFT_GPU void list_segments(const TiledCopy& copy, std::uint32_t first, std::uin
 }
 
 /// Step 1: finds all addresses. If the copy has a pitch, its blocks can be fetched without these
-/// addresses, so this step also starts fetching them.
+/// addresses. So this step also starts to fetch the blocks.
 WEFT_GPU void begin_tile(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                          std::uint64_t array, std::uint64_t messages, Worker worker,
                          TileMemory& memory) {
@@ -87,8 +87,8 @@ struct Halves {
 };
 
 /// Loads four words. Different threads start with different words. If all threads started with word
-/// 0, units two apart would access the same banks of shared memory at the same time. `word` loads
-/// word 0 to 3. `turn` is the word to start with.
+/// 0, threads whose units are two apart would access the same banks of shared memory at the same
+/// time. `word` loads word 0 to 3. `turn` is the word to start with.
 template <class Word>
 WEFT_GPU Words<4> in_turn(std::uint32_t turn, Word word) {
   std::uint32_t a[4], b[4];

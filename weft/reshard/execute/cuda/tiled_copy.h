@@ -2,10 +2,11 @@
 // Chooses boxes that a kernel copies tile by tile through shared memory. These boxes are copied
 // between rows of an array and dense messages whose ends are not aligned. There are two reasons for
 // tiles:
-// - Two messages may share a sector of the cache. Writing a part of a sector is several times
+// - Two messages may share a sector of the cache. Without tiles, each message would be written
+//   alone, and would fill only a part of this sector. Writing a part of a sector is several times
 //   slower than writing all of it.
-// - Otherwise each thread would have to locate the bytes of its slots by itself. This takes longer
-//   than the copy.
+// - Without tiles, each thread would have to locate the bytes of its slots by itself. This takes
+//   longer than the copy.
 #pragma once
 
 #include <vector>

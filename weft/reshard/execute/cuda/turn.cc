@@ -3,7 +3,7 @@
 // pass through staging. They are packed by copies before the batch, and unpacked or added by copies
 // after the batch. Without a budget, all messages of a turn share one batch. With a budget, each
 // batch has at most one message per direction, so that staging stays small. Batches are ordered by
-// a key that both ends of a message compute in the same way.
+// a key that the sender and the receiver of a message compute in the same way.
 #include "weft/reshard/execute/cuda/turn.h"
 
 #include <algorithm>

@@ -55,7 +55,8 @@ void set_constant(const Copy& copy, BoxWork& box) {
   }
 }
 
-/// The distance from the first to the last byte, on the side where it is longer.
+/// The distance from the first to the last byte, in the source or in the target, whichever is
+/// larger.
 std::int64_t span_of(const Rows& rows) {
   std::int64_t from = rows.run, to = rows.run;
   for (const CopyLoop& loop : rows.loops) {

@@ -31,7 +31,7 @@ struct Launch {
 ///
 /// Targets of copies of one kind must not overlap, except if they add. Several additions to the
 /// same box run as one. If boxes overlap in another way, the later box runs in a later launch. So
-/// each element is added to in the order of the copies.
+/// additions to the same element run in the order of the copies.
 std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector<int>& alignment);
 
 /// `divisor`: from 1 to 2^31 - 1.

@@ -198,8 +198,8 @@ void fill(const Region& region, const Pattern& pattern, std::byte* buffer) {
 }
 
 Status scale(const Elements& elements, std::byte* memory, Bytes bytes) {
-  // This is so for all reductions except averages, and for averages whose number of groups does not
-  // change.
+  // Nothing has to be scaled: this is not an average, or it is an average whose number of groups
+  // does not change.
   if (elements.times == elements.over) return {};
   const bool known = with_type(
       elements.type, [&](auto type) { scale_all<decltype(type)>(elements, memory, bytes); });

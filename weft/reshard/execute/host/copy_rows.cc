@@ -218,7 +218,8 @@ class SharedLine {
 
  private:
   std::byte* line() { return buffer_ + kLine; }
-  /// One more line on each side, so that stores can be whole.
+  /// The shared line, with one more line on each side. So stores of a whole line stay inside the
+  /// buffer.
   alignas(kLine) std::byte buffer_[3 * kLine];
 };
 

@@ -14,7 +14,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Merges loops in which one continues where the loop inside it ends.
+/// Merges two nested loops if each step of the outer loop continues where the inner loop ends.
 std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   std::erase_if(loops, [](const CopyLoop& loop) { return loop.extent == 1; });
   // Sort by the steps at the destination, because writes that are out of order cost more than reads
@@ -131,7 +131,7 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
       copy_tiles(loops[loops.size() - 2], inner, copy, rows);
     } while (walk.next());
   }
-  // Only streaming stores need this. The fence also waits for normal stores, so small copies skip
+  // Only streaming stores need this fence. It also waits for normal stores, so small copies skip
   // it.
   if (all >= kStreamed) finish_copies();
 }
@@ -160,8 +160,9 @@ bool goes_on(const CopyJob& a, const CopyJob& b) {
          a.copy->loops() == b.copy->loops();
 }
 
-/// How many of the first jobs fill adjacent rows and should be interleaved. This is worth it only
-/// if these jobs are too large for a cache. Without it, they would write lines in pieces.
+/// How many of the first jobs fill adjacent rows and should be interleaved. Interleaving is worth
+/// it only if these jobs are too large for a cache. If such jobs are not interleaved, each line is
+/// written to memory in pieces.
 std::size_t count_interleaved(std::span<const CopyJob> jobs) {
   const StridedCopy& copy = *jobs.front().copy;
   if (copy.run_bytes() < kShortestInterleaved || copy.loops().empty()) return 1;

@@ -195,7 +195,8 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
   for (const Message& message : turn.receives) {
     if (!same(message.regions, part)) return {};
   }
-  // This rank's own addend is the data that moves put there before messages are added.
+  // Before messages are added to `part`, the moves of the turn copy this rank's own addend to
+  // `part`. NCCL reads the addend from the sources of these moves.
   if (!same(targets_of(turn), part)) return {};
   (*sent)[program.self] = sources_of(turn);
   // One collective has one element type, so all parts have to be of one array.

@@ -29,9 +29,9 @@ struct Options {
 /// must agree on this when they first see the program. Sums are then added up in NCCL's order.
 ///
 /// round() returns when everything is queued. Work that is queued on the stream later sees the
-/// complete target. finish() waits. There all ranks notice if a rank is lost. Then NCCL is aborted,
-/// which frees the GPU from kernels that wait for that rank. With a budget, each message is a group
-/// by itself. Allocated memory is kept for the next run.
+/// complete target. finish() waits for all queued work. In finish(), all ranks notice if a rank is
+/// lost. Then NCCL is aborted, which frees the GPU from kernels that wait for that rank. With a
+/// budget, each message is a group by itself. Allocated memory is kept for the next run.
 Result<std::unique_ptr<Transport>> connect_nccl(const Nccl& nccl, const cuda::Gpu& gpu,
                                                 const UniqueId& id, int rank, int ranks,
                                                 const Options& options);

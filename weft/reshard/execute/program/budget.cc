@@ -31,8 +31,8 @@ Bytes widest_sums(const Route& route) {
   return most;
 }
 
-/// Whether the sums can be added up slab by slab. Each slab is a separate turn. So this is possible
-/// only if the route has a single hop, which reads nothing but the source.
+/// Whether the sums can be added up slab by slab. Each slab is a separate turn, so every turn must
+/// read only the source. This is the case if the route has a single hop.
 bool can_use_slabs(const Route& route) {
   const Layout& target = route.problem->target;
   return route.hops.size() == 1 && !target.partial() && target.further.empty();

@@ -40,7 +40,8 @@ bool Chunks::goes_direct(const Message& message) const {
 bool Chunks::take(const Message& message, Bytes longest, Chunk& chunk) {
   const Region& region = message.regions[region_];
   const std::int64_t all = region.bytes() / region.element;
-  // Take whole elements only, so that both ends can pack and unpack each chunk separately.
+  // Take whole elements only, so that the sender can pack each chunk separately and the receiver
+  // can unpack it separately.
   const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
   if (end == element_) return false;
   for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));

@@ -21,10 +21,10 @@ struct Chunk {
 /// regions of the same sizes, and therefore the same chunks.
 class Chunks {
  public:
-  /// `longest` is the most bytes of a packed chunk. A region of at least `least_direct` bytes that
-  /// is contiguous on both devices becomes a chunk of its own. Such a chunk needs no packing and
-  /// may be longer than `longest`. If `least_direct` is 0, no region becomes such a chunk. Keeps a
-  /// reference to `messages`.
+  /// `longest` is the most bytes of a packed chunk. If a region has at least `least_direct` bytes
+  /// and is contiguous on both devices, it becomes a chunk by itself. Such a chunk needs no packing
+  /// and may be longer than `longest`. If `least_direct` is 0, no region becomes such a chunk.
+  /// Keeps a reference to `messages`.
   Chunks(const std::vector<Message>& messages, Bytes longest, Bytes least_direct)
       : messages_(messages), longest_(longest), least_direct_(least_direct) {}
 

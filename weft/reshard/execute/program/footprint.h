@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how much memory a plan takes on the device that needs the most. The programs of the plan
-// are measured.
+// Measures how much memory a plan takes on the device that needs the most. To do so, it makes the
+// programs of the plan and adds up what they allocate.
 #pragma once
 
 #include <string>

@@ -73,8 +73,8 @@ class InPlaceBuilder {
       case InPlaceKind::kGather:
         write_kept(hop, turns[first]);
         for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
-          // A piece that the device sends also stays on the device. So it is sent from its new
-          // place.
+          // In a gather, a device keeps every piece that it sends. So it sends the piece from its
+          // new place.
           const Part part = piece.to == self_ ? piece.to_part : part_with(hop + 1, box);
           add(regions(hop + 1, part, box, piece), peer_regions[first + 1][key(piece)]);
         });
@@ -179,7 +179,7 @@ class InPlaceBuilder {
   /// sub-rounds.
   struct Stream {
     const Piece* piece;
-    std::vector<Region> regions;  ///< the regions that send it, or that hold it afterwards
+    std::vector<Region> regions;  ///< where it is sent from, or where it is received
     std::int64_t elements;
 
     /// The first element of a sub-round.
@@ -222,7 +222,8 @@ class InPlaceBuilder {
         if (count == 0) continue;
         const Region here = dense(staging_, at, count);
         at += count * item_;
-        // Receiving replaces what is in staging. The next turn adds it.
+        // In staging, received data replaces old data. The next turn adds the received data to the
+        // device's data.
         Piece plain = *stream.piece;
         plain.add = false;
         peer_regions[turn][key(plain)].push_back(here);
@@ -327,9 +328,9 @@ Bytes marks_for(const Route& route) {
 }
 
 /// How a budget is divided. First come the marks of the buffers. One half of the rest is for
-/// sub-rounds and their own marks, and the other half is for messages. Marks take a bit per
-/// element, which is at most an eighth of the elements' bytes. So 4 / 9 of the rest is for
-/// sub-rounds without their marks.
+/// messages. Sub-rounds and their own marks share the other half. Marks take a bit per element,
+/// which is at most an eighth of the elements' bytes. So sub-rounds without their marks get 8 / 9
+/// of their half, which is 4 / 9 of the rest.
 struct BudgetSplit {
   Bytes marks = 0;  ///< of the buffers of all arrays
   Bytes item = 1;   ///< bytes of the largest element

@@ -16,8 +16,9 @@
 
 namespace weft::reshard::execute {
 
-/// Does the same as make_program() with options.in_place, but for several devices at once, which
-/// share most of the work. If `devices` is empty, only checks whether such programs exist.
+/// Does the same as make_program() with options.in_place, but for several devices at once. Most of
+/// the work is done once for all devices. If `devices` is empty, only checks whether such programs
+/// exist.
 Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
                                                     const std::vector<Device>& devices,
                                                     const ProgramOptions& options);

@@ -109,10 +109,10 @@ bool only_grows(const Route& route, std::size_t hop) {
   return true;
 }
 
-/// Whether each box that a device sends is equal to a box into which others are added, or disjoint
-/// from all such boxes. This is so for devices that end up with the same sum. Then a sub-round
-/// sends the same elements to which data is added one turn later. So nothing is sent after
-/// something was added to it.
+/// Compares the boxes that a device sends with the boxes to which it adds received data. Returns
+/// whether two such boxes are always equal or disjoint, on every device. This is so if devices end
+/// up with the same sum. Then a sub-round first sends elements, and one turn later data is added to
+/// the same elements. So a device never sends elements to which something was already added.
 bool sums_alike(const Route& route, std::size_t hop, const std::vector<Piece>& pieces) {
   const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
   using Box = std::vector<Strips>;

@@ -21,10 +21,10 @@ constexpr Bytes kStagingAlign = 64;
 
 /// Where the buffers of one device are among the buffers of its process.
 struct Shift {
-  std::int32_t arrays = 0;   ///< arrays of the devices before it
-  std::int32_t staging = 0;  ///< the number of its staging buffer in its own program
+  std::int32_t arrays = 0;   ///< the number of arrays of all devices before this device
+  std::int32_t staging = 0;  ///< the number of the device's staging buffer in its own program
   std::int32_t shared = 0;   ///< the staging buffer of the process
-  Bytes offset = 0;          ///< where its staging begins in that buffer
+  Bytes offset = 0;          ///< where the device's staging begins in the buffer `shared`
 
   void apply(Region& region) const {
     region.array += arrays;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides messages into packets. A long region is a packet by itself, so the packet before it ends
-// there. Both ends see regions of the same sizes in the same order, so they make the same packets.
+// there. Sender and receiver see regions of the same sizes in the same order, so they make the same
+// packets.
 #include "weft/reshard/execute/program/packets.h"
 
 #include <set>

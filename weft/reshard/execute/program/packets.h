@@ -36,8 +36,9 @@ struct PacketTurn {
   std::vector<Packet> receives;    ///< likewise
 };
 
-/// Divides the messages of a program into packets. Only sizes decide, so both ends divide a message
-/// in the same way. Regions of at least `least_direct` bytes become packets of their own.
+/// Divides the messages of a program into packets. The division depends only on sizes, so sender
+/// and receiver divide a message in the same way. A region of at least `least_direct` bytes becomes
+/// a packet by itself.
 std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct);
 
 /// Runs `fill_first` and `moves` of the turn. Call this before packets are unpacked. Buffers are

@@ -15,8 +15,9 @@ namespace weft::reshard::execute {
 /// Messages that add are counted separately from the others.
 class Pairing {
  public:
-  /// The turn `peer` belongs to device `message.peer`. Returns its message to `self` that matches
-  /// `message`. Returns an Error (kPeerFailed) if there is none, or if its size differs.
+  /// Finds the message that `message` of device `self` matches. `peer` is the turn of the device
+  /// that sends it. Returns an Error (kPeerFailed) if `peer` has no such message, or if the sizes
+  /// of the two messages differ.
   Result<const Message*> match(Device self, const Message& message, const Turn& peer) {
     std::size_t& next = next_[{message.peer, message.add}];
     const auto other = [&](const Message& sent) {

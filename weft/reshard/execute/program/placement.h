@@ -23,9 +23,9 @@ struct Route {
   const Problem* problem = nullptr;
   const Layout* last = nullptr;  ///< Plan::last()
   std::vector<const Layout*> layouts;
-  /// Indexed by hop: the turn in which it happens. kNoTurn: nothing moves; only the layout by which
-  /// the same data is described changes (a view). The last hop always has a turn. This turn puts
-  /// everything that is not yet in the target buffer there.
+  /// Indexed by hop: the turn in which it happens. kNoTurn: nothing moves, because each part of the
+  /// next layout lies inside a part of this layout (a view). The last hop always has a turn. This
+  /// turn puts everything that is not yet in the target buffer there.
   std::vector<std::int32_t> turn;
   std::int32_t turns = 0;
   bool sends = false;  ///< anything goes from one device to another

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the golden cases in tests/cases/reshard_plans. The input of a case has one field per line:
-//   mesh x=2,y=4          axes and sizes, most significant first shape 1024,4096 from x,-
-//   the notation of parse_sharding() to -,x+y from-partial, to-partial   axes along which devices
-//   hold summands; default: none split ceil_flat       or ceil_nested, balanced; default: ceil_flat
-//   type f32              of the elements, and to-type if the target has another type budget 128
-//   bytes that a device may use beside source and target; default: no limit link 10us,25GB/s
-//   cost of a round and bandwidth into a device message-cost 2us      default: 0us node-size 4
-//   devices per node, and node-bandwidth 5GB/s into a node; default: no nodes
+// Runs the golden cases in tests/cases/reshard_plans. The input of a case has one field per line, a
+// name and a value:
+//   * mesh x=2,y=4: axes and sizes, most significant first
+//   * shape 1024,4096
+//   * from x,- and to -,x+y: source and target, in the notation of parse_sharding()
+//   * from-partial, to-partial: axes along which devices hold summands; default: none
+//   * split: ceil_flat (the default), ceil_nested or balanced
+//   * type f32: the type of the elements; to-type: the type of the target, if it is another one
+//   * budget 128: bytes that a device may use beside source and target; default: no limit
+//   * link 10us,25GB/s: cost of a round, and bandwidth into a device
+//   * message-cost 2us: default 0us
+//   * node-size 4: devices per node; default: no nodes
+//   * node-bandwidth 5GB/s: bandwidth into a node
 // The output is the plan, with its amounts and their lower bounds. check_plan() also checks each
 // plan by box algebra and with numbers.
 #include <gtest/gtest.h>

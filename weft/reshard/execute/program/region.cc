@@ -90,7 +90,8 @@ Region region_in(const Storage& storage, std::span<const Span> spans) {
 std::vector<Region> cut(const Region& region, Bytes limit) {
   std::vector<Region> pieces;
   if (region.bytes() <= limit) return {region};
-  // Divide the outermost loop with more than one iteration, by as many iterations as fit.
+  // Divide the outermost loop that has more than one iteration. Each piece gets as many iterations
+  // as fit.
   std::size_t loop = 0;
   Bytes inside = region.bytes();
   while (loop < region.loops.size()) {

@@ -36,8 +36,8 @@ struct Storage {
 /// dimension, so that the regions of sender and receiver have the same extents.
 Region region_in(const Storage& storage, std::span<const Span> spans);
 
-/// Cuts the region into pieces of at most `limit` bytes, but at least one element. Only extents
-/// decide, so sender and receiver cut in the same way.
+/// Cuts the region into pieces of at most `limit` bytes, but at least one element. The cuts depend
+/// only on extents, so sender and receiver cut in the same way.
 std::vector<Region> cut(const Region& region, Bytes limit);
 
 /// Elements [low, high) of the region, counted in the order of its loops.

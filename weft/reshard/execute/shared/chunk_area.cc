@@ -8,9 +8,9 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// The most entries that may wait for one receiver. If chunks are packed further ahead than the
-/// cache of a core can hold, they have left the cache before they are read. Then both copies are
-/// slow, instead of only the first one.
+/// The most entries that may wait for one receiver. If more chunks are packed ahead than the cache
+/// of a core can hold, chunks leave the cache before they are read. Then both packing and unpacking
+/// are slow, instead of only packing.
 std::uint64_t most_ahead(const OutgoingChunk& chunk) {
   constexpr Bytes kAhead = 1 << 20;
   if (chunk.add) return SharedQueue::kEntries;
@@ -88,7 +88,7 @@ bool ChunkArea::queues_free(const OutgoingChunk& chunk) {
 }
 
 bool ChunkArea::fits(const OutgoingChunk& chunk, Bytes limit) {
-  // To look at all held chunks takes longer than to pack a small chunk. So do this only if it is
+  // Looking at all held chunks takes longer than packing a small chunk. So do this only if it is
   // needed.
   constexpr Bytes kLarge = 16 << 10;
   const auto full = [&] { return free_.empty() || held_bytes_ > limit - chunk.bytes; };
