@@ -4,8 +4,10 @@
 //   * On PipeDream's own graphs, Weft computes the same values as PipeDream, within 1e-6 s, in at
 //     most 1/50 of PipeDream's time (measured on a machine with two cores).
 //   * vgg-19 in four stages: Weft's plan is as good as the best of all splits.
-//   * Other clusters: never worse than SPP's plans along SPP's own order of the devices.
-//   * Up to eight devices: no worse than SPP's plans along the best of all orders of the devices.
+//   * Other clusters: no plan has a longer step than SPP's plan with SPP's own order of the
+//     devices.
+//   * Up to eight devices: no plan has a longer step than SPP's plan with the best of all orders of
+//     the devices.
 //   * Speed: 64 layers on 16 devices in 100 ms; 1,000 layers on 1,024 devices in 60 s and 2 GB.
 // Times are processor times, because the machine may be busy. Exit status: 0 if the bars hold,
 // else 1.
@@ -221,7 +223,7 @@ void splits(Bars& bars) {
   }
 }
 
-/// The shortest step of all plans that SPP makes along any order of the devices, simulated with all
+/// The shortest step of all plans that SPP makes with any order of the devices, simulated with all
 /// schedules.
 weft::Nanos all_orders(const Task& task) {
   Evaluator evaluator(task, plan_schedules());
@@ -245,7 +247,7 @@ struct Gaps {
 };
 
 /// Prints one line of the table: compares plans with one stage per device, and plans whose stages
-/// share devices, with SPP's plans. With `orders`, SPP's plans along all orders of the devices are
+/// share devices, with SPP's plans. With `orders`, SPP's plans with all orders of the devices are
 /// used.
 void links(Bars& bars, Gaps& gaps, const std::string& name, const Task& task, bool orders) {
   PlannerOptions one_stage;

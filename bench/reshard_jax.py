@@ -5,13 +5,14 @@
 Usage: reshard_jax.py [--local MiB] [--repeats N] [--grow even|first|last] [--only TEXT] [--every N]
                       [--fresh] [--markdown]    (with a Python that has weft; JAX is that of .venvs/jax)
 
-Uses the cases on 8 devices that divide evenly and are not partial. Each is scaled so that the largest
-part of a device has --local MiB: the smallest dimension is doubled repeatedly (with --grow, only the
-first or the last dimension), or the largest one is halved. Times are from input array to output array
-and include waiting for the result. Both sides take turns, and the best of --repeats counts. Plans and
-programs are made before, just as XLA's are compiled before. The results of both sides are compared.
-Cases with the same boxes are measured once and count as often as they occur. If jit refuses a case
-because the devices are in another order, jax.device_put is used instead.
+Uses the cases on 8 devices that divide evenly and are not partial. Each is scaled so that the
+largest part of a device has --local MiB: the smallest dimension is doubled repeatedly (with --grow,
+only the first or the last dimension), or the largest one is halved. Times are from input array to
+output array and include waiting for the result. Weft and JAX take turns, and the best of --repeats
+counts. Weft's plans and programs are made before the measurement, and so are XLA's compiled
+programs. The two results are compared. Cases with the same boxes are measured once and count as
+often as they occur. If jit refuses a case because the devices are in another order, jax.device_put
+is used instead.
 
 Limits: a ratio is XLA's time divided by Weft's. The geometric mean of the ratios must be at least
 1.22, and no ratio may be below 1 by more than the noise. Exit status: 0 if the limits hold, 1 if

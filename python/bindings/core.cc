@@ -14,8 +14,9 @@
 
 NB_MODULE(_core, module) {
   module.attr("__version__") = WEFT_VERSION;
-  // bind_trace comes first because it makes Run, to which the others add methods; bind_reshard
-  // makes the types that its followers use.
+  // bind_trace comes first, because it makes Run, and other functions add methods to Run.
+  // bind_reshard comes before bind_reshard_program and the functions after it, because they use its
+  // types.
   weft::python::register_errors();
   weft::python::bind_trace(module);
   weft::python::bind_predict(module);

@@ -45,8 +45,8 @@ std::string replay(const PyRun& run, const std::vector<std::string>& what_if,
 void bind_predict(nb::module_& module) {
   module.def("replay", &replay, nb::arg("run"), nb::arg("what_if"), nb::arg("links"),
              nb::arg("steps"));
-  // The user may pass one text or several. weft.replays turns the arguments into lists for the
-  // function above, and its JSON into objects.
+  // The user may pass one text or several. weft.replays turns the arguments into lists, calls the
+  // function above, and turns the JSON that this function returns into objects.
   nb::cpp_function_def(
       [](const nb::object& self, const nb::object& what_if, const nb::object& links,
          const nb::object& steps) -> nb::object {

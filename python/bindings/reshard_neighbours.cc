@@ -56,8 +56,8 @@ Bytes run(PyNeighbours& self, const PyProgram& program,
   for (const std::uintptr_t address : addresses) {
     buffers.push_back(reinterpret_cast<std::byte*>(address));
   }
-  // This thread itself calls the function below. If it is Python's main thread, the call runs the
-  // signal handlers; on other threads the call does nothing.
+  // The transport calls the function below on this thread. If this is Python's main thread,
+  // PyErr_CheckSignals() runs the signal handlers. On other threads it does nothing.
   bool interrupted = false;
   self.transport->set_patience(std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000)),
                                [&] {

@@ -4,7 +4,8 @@
 namespace weft::python {
 
 Result<std::shared_ptr<const BuiltJob>> job_of(const Loaded& loaded) {
-  // The lock is held while the job is built: a second thread that asks waits for the same job.
+  // The lock is held while the job is built, so a second thread that needs the job waits until it
+  // is built.
   const std::lock_guard lock(loaded.mutex);
   if (!loaded.job) {
     auto built = std::make_shared<BuiltJob>();

@@ -219,7 +219,7 @@ class ReshardPlan:
         """For each step, its name and the most bytes that any device receives in it."""
     @property
     def received(self) -> int:
-        """The sum of these bytes over all steps."""
+        """The most bytes that any device receives in a step, added up over all steps."""
     @property
     def peak(self) -> int:
         """Bytes of the largest part that any device holds at any time."""

@@ -138,7 +138,8 @@ def test_families_of_schedules_equal_those_of_torch(
     assert done.returncode == 0, done.stderr
 
     def rows(text: str) -> list[list[str]]:
-        """Without idle slots; without W in ZB-V, since its last ones have no fixed position."""
+        """The ops of each row, without idle slots. For ZB-V, W is left out too: its last ops W have
+        no fixed position."""
         cells = [[cell for cell in line.split(",") if cell] for line in text.splitlines()]
         return [[cell for cell in row if name != "zb-v" or "W" not in cell] for row in cells]
 

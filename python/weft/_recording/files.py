@@ -46,8 +46,8 @@ class Claim:
         return True
 
     def say(self, word: str) -> None:
-        """Note in the claim file what the process does next, in case that kills the process.
-        `weft record` reads the note afterwards. An empty `word` means that the danger is over."""
+        """Note in the claim file what the process does next. If the process dies while it does
+        this, `weft record` can name the cause. An empty `word` removes the note."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, word.encode(), 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches the probes on and off: C libraries that record transfers.
+"""Switches probes, which are C libraries that record transfers, on and off.
 
 `weft record` (LD_PRELOAD) or NCCL (as its profiler plug-in) loads them into the process.
 """

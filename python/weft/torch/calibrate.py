@@ -279,7 +279,7 @@ class Ranks:
         return (time.perf_counter() - start) * 1e6 / calls
 
     def time_two(self, both: Sequence[Callable[[bool], Any]], calls: int, group: Any) -> float:
-        """Microseconds per call if two calls run at any time."""
+        """Microseconds per call if two calls always run at the same time."""
         self.dist.barrier(group=group)
         self.wait()
         running: deque[Any] = deque()

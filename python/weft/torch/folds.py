@@ -95,7 +95,7 @@ class Tile:
     counts: tuple[int, ...]  # number of parts along each axis of the mesh
     steps: tuple[tuple[int, int], ...]  # per axis, from part to part: (dimension, indices)
     shape: tuple[int, ...]  # of each part
-    first: tuple[int, ...]  # index in the array of the first part's first element
+    first: tuple[int, ...]  # index, in the array, of the first element of the first part
     slot: int  # number of the first part's slot
 
     def cut(self, dim: int, pieces: int) -> Iterator[Tile]:

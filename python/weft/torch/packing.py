@@ -112,7 +112,7 @@ class TorchPacking:
             self._fill(region)
         for source, target in self._program.move_regions(turn):
             # Both regions have the same elements in the same order, but their loops may be divided
-            # differently, hence the reshape.
+            # differently. So the source is reshaped.
             there = self._view(target)
             there.copy_(self._view(source).reshape(there.shape))
 

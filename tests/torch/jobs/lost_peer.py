@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributes an array again and again while one rank is lost. Every other rank prints how that
-ended and after how long.
+"""Redistributes an array again and again while one rank is lost. Every other rank prints how its
+call ended and how long the call took.
 
 Usage: lost_peer.py killed|stopped|other|sum-killed|sum-stopped TIMEOUT_SECONDS
 

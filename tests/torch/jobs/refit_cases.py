@@ -77,7 +77,7 @@ def case_tensor_and_pipeline_to_fully_sharded() -> None:
     mesh, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(tensor_and_pipeline(whole), wanted)
     check_rows(wanted, whole, mesh)
-    # And back, into plain tensors too.
+    # Copy the arrays back into the first layout, in which some are plain tensors.
     back = {name: torch.zeros_like(array) for name, array in tensor_and_pipeline(whole).items()}
     weft.torch.refit(wanted, back)
     for name, array in tensor_and_pipeline(whole).items():
@@ -139,7 +139,7 @@ def case_an_elastic_restart_with_a_rank_less() -> None:
     weft.torch.refit(tensor_and_pipeline(whole), four)
     weft.torch.refit(four, three)
     check_rows(three, whole, mesh)
-    # And with one more again.
+    # Then the fourth rank comes back.
     line, again = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(three, again)
     check_rows(again, whole, line)

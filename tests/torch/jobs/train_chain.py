@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary training script for one device. The test
-records it and plans a pipeline from that."""
+"""An ordinary training script for one device. The test records the script and plans a pipeline from
+the recording."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def whole(
 
 @dataclass
 class _Exit:
-    """A node on the path to the inputs from which a branch leads
-    to `parameters` and not to inputs."""
+    """A node on the path to the inputs. At this node, a branch leaves that leads to `parameters`
+    and to no inputs."""
 
     node: Any
     parameters: list[Tensor]
@@ -77,8 +77,9 @@ class SplitBackward:
                 self._exits.append(_Exit(node, leaves, []))
                 for leaf in leaves:
                     reached.setdefault(id(leaf), []).append(self._exits[-1])
-        # If several exits reach a parameter, its gradient is computed from the outputs instead.
-        # Computed from each exit, gradients that flow from one exit to another would count twice.
+        # If several exits reach a parameter, its gradient is computed from the outputs instead. If
+        # the gradient were computed from each exit, gradients that flow from one exit to another
+        # would count twice.
         alone = {key for key, exits in reached.items() if len(exits) == 1}
         for exit_ in self._exits:
             exit_.parameters = [p for p in exit_.parameters if id(p) in alone]

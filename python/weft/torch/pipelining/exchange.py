@@ -93,7 +93,8 @@ class _Incoming:
     def complete(self) -> list[Any]:
         """The values, when everything has arrived."""
         for value in self.values:
-            # The memory was allocated on the side stream; keep the allocator from reusing it there.
+            # The memory was allocated on the side stream. Tell the allocator that the current
+            # stream uses it too.
             if isinstance(value, Tensor) and value.is_cuda:
                 value.record_stream(torch.cuda.current_stream(value.device))
         for place, arrived in self.late:
@@ -236,8 +237,8 @@ class Exchange:
 
     def _finish_sends(self, peer: int, position: int) -> None:
         """Call this when the peer has reached this position of its order of ops. Everything that
-        the peer's earlier ops used has arrived at the peer. So these sends are done, and this
-        function frees their memory."""
+        the peer's earlier ops used has arrived at the peer. So the sends of these values are done,
+        and this function frees the memory of the values."""
         left = []
         for sent in self._sent[peer]:
             if sent[0] <= position:
