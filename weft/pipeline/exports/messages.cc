@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges the orders of all devices by the simulated end of their ops. An op is written to the line
-// of its rank when it is its turn and its input has been sent. Then its message is written to the
-// lines of the sender and of the receiver. So any two ranks have their messages in the same order.
+// of its rank when all earlier ops of the rank are written and the input of the op has been sent.
+// Then its message is written to the lines of the sender and of the receiver. So any two ranks have
+// their messages in the same order.
 #include "weft/pipeline/exports/messages.h"
 
 #include <fmt/format.h>

@@ -95,14 +95,14 @@ class Search {
       if (need == 0) continue;
       if (room < (1 - kRounding) * need) return false;
       part.slack = room - need;
-      // All layers left are counted already, so no layer fits on smaller devices.
+      // All layers left need devices of this size or larger, so smaller devices need no check.
       if (need == rest_[at(part.reached, 0)]) break;
     }
     return true;
   }
 
   /// Whether an exhausted search is a proof. The dominance rule assumes that the memory need of a
-  /// stage does not depend on its position, which does not hold for fixed patterns.
+  /// stage does not depend on its position. This assumption is wrong for fixed patterns.
   bool is_exact() const { return schedule_.empty() || adapts_to_memory(schedule_); }
 
   /// One beam search. Returns the part that is a complete plan, or -1.

@@ -107,7 +107,7 @@ class Packer {
   }
 
  private:
-  /// What the layers from some layer on need.
+  /// What a layer and all layers after it need.
   struct Rest {
     double state = 0;
     /// Memory need of the largest and the smallest layer, split among as many devices as allowed.

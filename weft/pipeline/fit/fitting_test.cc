@@ -222,7 +222,8 @@ TEST(Planner, FindsPlansForAScheduleThatKeepsAllMicroBatches) {
   const auto planned = make_plan(task, options);
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_TRUE(fits_and_runs(task, *planned));
-  // One micro-batch of each layer fits, but eight do not. The planner cannot prove that.
+  // One micro-batch of each layer fits, but eight do not. The planner finds no plan, but it cannot
+  // prove that none exists.
   task.cluster.memory.assign(12, 4000 + 801'000);
   const auto none = make_plan(task, options);
   ASSERT_FALSE(none);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A LayerChain has the layers of a profile in one linear order, with prefix sums, so that the costs
 // of any consecutive layers take constant time. Each stage of a plan is a range of this order. If
-// the layer graph is not a chain, a cut sends the output of every layer before the cut that some
-// layer behind the cut reads. So if a later stage reads an output, the output is also sent through
-// all stages between.
+// the layer graph is not a chain, a cut sends the output of a layer before the cut if some layer
+// behind the cut reads this output. So an output that a later stage reads is also sent through all
+// stages between.
 #pragma once
 
 #include <string>

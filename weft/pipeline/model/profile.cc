@@ -156,8 +156,8 @@ std::vector<std::int32_t> linear_order(const Profile& profile) {
     missing[i] = static_cast<std::int32_t>(before[i].size());
     readers[i] = static_cast<std::int32_t>(next[i].size());
   }
-  // How many more bytes are alive once the layer has run: its own output, unless nothing reads that
-  // output, minus the outputs that no other layer still has to read.
+  // How many more bytes are alive after the layer has run than before. Its own output is added,
+  // unless nothing reads it. The outputs of which this layer is the last reader are subtracted.
   const auto growth = [&](std::int32_t layer) {
     Bytes bytes = next[layer].empty() ? 0 : profile.layers[layer].activation;
     for (const std::int32_t from : before[layer]) {

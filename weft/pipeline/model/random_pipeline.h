@@ -14,7 +14,7 @@ struct RandomShape {
   bool is_v = false;     ///< stages go along the devices and back: 0 1 2 2 1 0
   Micro micro_batches = 6;
   Bytes capacity = 0;       ///< how many forwards a device can hold; 0: no limits
-  LinkId shared_links = 0;  ///< transfers share this many links; 0: each has a link of its own
+  LinkId shared_links = 0;  ///< transfers share this many links; 0: each has a separate link
 };
 
 inline Pipeline random_pipeline(const RandomShape& shape, std::mt19937& random) {

@@ -25,10 +25,10 @@ std::int64_t usual_total(const Task& task) {
 }
 
 /// Most partial plans that the search along one order may generate. Generating them takes time that
-/// the counter of ops does not show, so they have a limit of their own.
+/// the counter of ops does not show, so they have a separate limit.
 constexpr std::int64_t kMostOrderPartialPlans = 500'000;
-/// How many ops of the total allow one partial plan. Under memory limits a partial plan takes more
-/// time, because its bound is computed for two modes of its last stage.
+/// The search may generate one partial plan per this many ops of the total. Under memory limits a
+/// partial plan takes more time, because its bound is computed for two modes of its last stage.
 constexpr std::int64_t kOpsOfPartialPlan = 4, kOpsOfPartialPlanWithinMemory = 12;
 
 }  // namespace

@@ -94,9 +94,9 @@ class SearchBudget {
   /// small part of the share. Under tight memory the share limits the search for the stages that
   /// recompute.
   static constexpr Share kEvenPlans{1, 16};
-  /// A search for an order of micro-batches has a fixed effort of its own (short_search() in
-  /// evaluate.cc). Each choice of stages that recompute needs a search of its own. The share limits
-  /// how many choices are searched.
+  /// A search for an order of micro-batches has a fixed effort (short_search() in evaluate.cc).
+  /// Each choice of stages that recompute needs a separate search. The share limits how many
+  /// choices are searched.
   static constexpr Share kMicroBatchOrder{1, 4};
   /// Plans with shared devices get less than plans with one stage per device. The reason is that
   /// this search starts from the best plan with one stage per device. interleave.cc divides the

@@ -116,7 +116,7 @@ class Capacity {
     return false;
   }
 
-  /// Appends one stage of every possible length to one state. Returns as add_stage().
+  /// Appends one stage of every possible length to one state. Returns the same as add_stage().
   bool extend(std::int32_t first, std::int32_t wait, double used, double allowed,
               std::vector<double>& behind) const {
     const double waited = wait * wait_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Improves a plan by hill climbing. One round tries all moves of each kind, from the cheapest and
-// most fruitful kind (moving cuts) to the one that changes most (splitting stages), and keeps every
-// move that helps at once. Rounds repeat until one of them finds nothing or the effort is spent.
+// most fruitful kind (moving cuts) to the one that changes most (splitting stages), and immediately
+// keeps every move that helps. Rounds repeat until one of them finds nothing or the effort is
+// spent.
 #include "weft/pipeline/plan/improve.h"
 
 #include <algorithm>

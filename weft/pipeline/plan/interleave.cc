@@ -164,8 +164,8 @@ class Interleaver {
     if (result && result->step < kNoStep) starts_.push_back(std::move(*result));
   }
 
-  /// Cuts the layers so that each group gets work in proportion to its speed, and each of its
-  /// stages an equal part of that.
+  /// Cuts the layers so that each group gets work in proportion to its speed. The stages of a group
+  /// get equal parts of its work.
   Stages even_stages(const GroupSequence& groups, const std::vector<std::int32_t>& visits) const {
     std::vector<double> part(groups.size());
     double all = 0;

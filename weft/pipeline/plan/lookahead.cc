@@ -139,7 +139,7 @@ void Lookahead::fill_round_trips() {
 }
 
 /// The least bounds found so far for a stage that starts at some layer, and the ends of the stages
-/// that have them. `busy` and `step` may belong to different ends: each is a bound of its own.
+/// that have them. `busy` and `step` are two separate bounds, so they may belong to different ends.
 struct Lookahead::Ends {
   std::int32_t busy_end = 0, step_end = 0;
   Nanos busy = 0, step = 0;

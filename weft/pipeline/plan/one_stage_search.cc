@@ -95,7 +95,7 @@ std::vector<DeviceOrder> orders_to_search(const PlanContext& context, const Fitt
   for (const PlannedStage& stage : fitting.stages) {
     order.insert(order.end(), stage.devices.begin(), stage.devices.end());
   }
-  // Devices that the fitting plan does not use follow in the first of the other orders.
+  // Append the devices that the fitting plan does not use, in the sequence of the first order.
   for (const std::int32_t device : orders.front()) {
     if (std::find(order.begin(), order.end(), device) == order.end()) order.push_back(device);
   }
@@ -207,8 +207,8 @@ void search_orders(const PlanContext& context, const Fitting& fitting,
   }
 }
 
-/// Many devices: greedy plans whose stages have one to four times 1, 2, 4, ... devices, then a
-/// climb that moves cuts but not devices.
+/// Many devices: for each unit of 1, 2, 4, ... devices, makes a greedy plan whose stages have one
+/// to four units. Then climbs from the best of these plans, moving cuts but not devices.
 void search_large_cluster(const PlanContext& context, const Fitting& fitting,
                           OneStagePlans& plans) {
   const Task& task = context.task;

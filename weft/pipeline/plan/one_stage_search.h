@@ -19,9 +19,9 @@ struct OneStagePlans {
   Evaluated before_spp;
   Nanos bound = 0;  ///< lower bound of the step over all plans and schedules
   /// Whether it is proved that no plan is shorter under the schedules that were tried.
-  /// The search has stopped early, because a good plan breaks the memory limits of
-  /// PlanContext::with_limits. `best` and `bound` are then of no use.
   bool exhausted = false;
+  /// Whether the search has stopped early, because a good plan breaks the memory limits of
+  /// PlanContext::with_limits. `best` and `bound` are then of no use.
   bool breaks_memory = false;
   /// SPP's plans. They do not depend on memory limits, so a second planning can use them again.
   std::vector<std::vector<PlannedStage>> spp_plans;

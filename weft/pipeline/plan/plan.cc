@@ -330,8 +330,8 @@ Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, Cl
   if (!task.limit_memory) return {};
   const std::size_t fit = set_memory(task, stages, pipeline);
   if (fit < stages.size()) return unfit(task, stages, pipeline, fit);
-  // A plan without tight stages is the same with and without limits. Without limits, such pipelines
-  // are equal for the cache of simulations.
+  // A plan without tight stages takes the same time with and without limits. Leave the limits out,
+  // so that the cache of simulations treats the two pipelines as equal.
   const bool recomputes = std::any_of(stages.begin(), stages.end(),
                                       [](const PlannedStage& stage) { return stage.recompute; });
   if (!recomputes && tight_stages(task, stages, pipeline).empty()) pipeline.memory_limits.clear();

@@ -2,8 +2,8 @@
 // Runs the golden cases in tests/cases/pipeline_plans. The input of a case is a profile in JSON, a
 // cluster (a description or JSON), both as in docs/formats/pipeline.md, and a request with one
 // option per line: "micro-batches 4", "memory limited", "state-factor 4", and the options of
-// PlannerOptions, of which "schedules" is one name. The output is the plan. Each plan must also
-// pass the checker in verify/, which shares no code with the planner.
+// PlannerOptions. "schedules" takes one name. The output is the plan. Each plan must also pass the
+// checker in verify/, which shares no code with the planner.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -18,8 +18,9 @@ constexpr Nanos kNoOffset = -kNoPlan;
 struct Label {
   Nanos bound = kNoPlan;  ///< lower bound of the step over all completions
   Nanos known = 0;        ///< lower bound from the stages so far, whatever follows
-  /// The step is at least this plus the busy time Z of the rest (see lookahead.h). It is the
-  /// largest sum, over the stages so far, of what must happen before and after that busy time.
+  /// The step is at least this value plus the busy time Z of the rest (see lookahead.h). For each
+  /// stage so far, add up the times of what must happen before and after this busy time; the value
+  /// is the largest of these sums.
   Nanos busy_offset = kNoOffset;
   Nanos head = 0;  ///< time until the first micro-batch reaches the next stage
   std::int32_t parent = -1, layer = 0, group = 0, left = 0;

@@ -122,8 +122,8 @@ struct FirstPlanning {
   /// The bound of plans with one stage per device, unless that search has stopped early.
   std::optional<Nanos> bound;
   /// Always has SPP's plans. It can happen that the best plan with one stage per device keeps to
-  /// the limits, and only the best plan with shared devices breaks them. Then this also has the
-  /// former plan, its bound, and whether it is proved to be the best.
+  /// the limits, and only the best plan with shared devices breaks them. Then `plans` also has the
+  /// plan with one stage per device, its bound, and whether it is proved to be the best.
   OneStagePlans plans;
 };
 

@@ -97,8 +97,8 @@ class RecomputationSearch {
     const Nanos below = best_ ? std::min(input_.limit, best_->step) : input_.limit;
     const Nanos quick = quick_bound(tools_.limited);
     if (question == Question::kIfShorter && quick >= below) {
-      // The choice fits but is not shorter. Without a step it is still an answer: the plan is
-      // feasible.
+      // The choice fits but is not shorter. Keep it without a step, because it shows that the plan
+      // is feasible.
       if (!best_) best_ = Evaluated{kNoStep, 0, {}, choice};
       return false;
     }

@@ -119,7 +119,7 @@ double WeightWork::share_by_op(std::uint32_t event) const {
 double WeightWork::share_of_host(std::uint32_t event) const {
   const double known = share_by_op(event);
   if (known != kUnknown) return known;
-  // An op that shows nothing itself consists of the ops inside it.
+  // If an op itself shows nothing, add up what the ops inside it show.
   double weights = 0;
   for (const std::uint32_t child : children_[event]) {
     weights += share_of_host(child) * static_cast<double>(trace_.events.duration[child]);

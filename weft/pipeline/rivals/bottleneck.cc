@@ -116,7 +116,7 @@ class Table {
     }
   }
 
-  /// The end of the stage that has the value of the table.
+  /// Finds the end of the stage for which the table has this value.
   std::int32_t end_of(std::int32_t stages, std::int32_t first, std::int32_t group,
                       Nanos value) const {
     if (stages == 1) return chain_.size();
@@ -127,7 +127,7 @@ class Table {
     }
     return chain_.size();
   }
-  /// The group of the stage behind the one on `group` that ends before `layer`.
+  /// A stage on `group` ends before `layer`. Finds the group of the next stage.
   std::int32_t group_behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     const Nanos value = next_[behind(stages - 1, layer, group)];
     for (const GroupEdge& edge : graph_[group].next) {

@@ -16,7 +16,7 @@ namespace weft::pipeline {
 /// the fourth power.
 std::vector<std::int32_t> recursive_order(const Cluster& cluster);
 
-/// A greedy order. At first each device is a sequence of its own. The fastest link between two
+/// A greedy order. At first each device is a separate sequence. The fastest link between two
 /// sequences decides which two sequences are concatenated next. They are joined at those two ends
 /// that have the best link between them. This repeats until one sequence is left.
 std::vector<std::int32_t> joined_order(const Cluster& cluster);

@@ -129,8 +129,8 @@ class FlatSearch {
     return plan;
   }
 
-  /// A last stage up to ideal `to` that keeps to the limit, given the machines for it and before
-  /// it.
+  /// A last stage up to ideal `to` that keeps to the limit. `machines` is the number of machines of
+  /// this stage and all stages before it.
   FlatStage last_stage(std::size_t to, std::int32_t machines) {
     for (std::int32_t r = 1; r < machines; ++r) {
       if (cut(to, r) > limit_) continue;

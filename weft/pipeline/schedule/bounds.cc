@@ -146,8 +146,8 @@ Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
 
 /// The bound from memory for a stage that holds at most `fit` micro-batches. Before its last
 /// forward can start, gradients must have freed enough memory, and none of them runs before the
-/// first gradient arrives. The forwards from number `fit` on wait for that, too. 0 if memory does
-/// not limit the stage.
+/// first gradient arrives. The forwards from number `fit` on wait for the first gradient, too. 0 if
+/// memory does not limit the stage.
 Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos first_gradient,
                          Nanos forward_tail) {
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return 0;
@@ -208,7 +208,7 @@ Nanos quick_bound(const Pipeline& pipeline) {
     Device& device = devices[stage.device];
     device.work += micros * (stage.forward + stage.input + stage.weight);
     device.head = std::min(device.head, head);
-    // A device may end with gradients of weights, which nothing waits for, except the all-reduce.
+    // A device may run gradients of weights last. Only the all-reduce waits for them.
     device.tail =
         std::min(device.tail, halves ? stage.all_reduce : std::max(stage.all_reduce, back));
     if (s + 1 == count) break;

@@ -17,7 +17,7 @@ struct Bounds {
   Nanos memory = 0;  ///< from forwards that must wait until gradients have freed memory
 
   Nanos best() const;
-  const char* name() const;  ///< which of them is the best: "path", "work", "link", "memory"
+  const char* name() const;  ///< the name of the largest bound: "path", "work", "link", "memory"
 };
 
 /// The pipeline must pass check(). Takes time O(n log n) for n ops.

@@ -2,8 +2,8 @@
 // Turns a pipeline into the form that the search for schedules uses: chains of equal ops that run
 // on machines. Micro-batches are equal. So some shortest schedule runs them in order, on every
 // stage and for every kind of op. Proof: take any schedule and give the k-th op of each chain the
-// number k. That violates no dependency and no memory limit. So only one thing is left to decide:
-// how each machine merges its chains into one order.
+// number k. The new numbers violate no dependency and no memory limit. So only one thing is left to
+// decide: how each machine merges its chains into one order.
 #pragma once
 
 #include <optional>

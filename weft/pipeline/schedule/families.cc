@@ -57,8 +57,8 @@ struct Turn {
   void weight() {
     if (done(Kind::kWeight) < done(Kind::kInput)) run(Kind::kWeight);
   }
-  /// The two halves of a backward, one after the other. They are not one whole backward: a stage
-  /// that has delayed gradients of weights runs the delayed ones of an earlier micro-batch here.
+  /// The two halves of a backward, one after the other. They are not one whole backward: if a stage
+  /// has delayed gradients of weights, it runs those of an earlier micro-batch here.
   void halves() {
     input();
     weight();
@@ -126,8 +126,9 @@ Result<Schedule> interleaved_1f1b(const Pipeline& pipeline) {
         }
       }
     }
-    // The warm-up lasts until the first gradient can be back: Megatron-LM's formula, plus the one
-    // forward that it counts as part of the steady state. With one chunk this is plain 1F1B.
+    // The warm-up lasts until the first gradient can be back: Megatron-LM's formula, plus one
+    // forward that Megatron-LM counts as part of the steady state. With one chunk the pattern is
+    // plain 1F1B.
     const std::size_t most = forwards.size();
     const auto ahead = static_cast<std::size_t>((chunks - 1) * group + 2 * (devices - 1 - d) + 1);
     const std::size_t warm_up = chunks == 1 ? static_cast<std::size_t>(devices - d) : ahead;

@@ -140,7 +140,8 @@ std::string cell(const std::vector<Op>& order, const std::vector<Span>& spans, s
     busy[static_cast<std::size_t>(order[i].kind)] +=
         std::min(to, spans[i].end) - std::max(from, spans[i].start);
   }
-  // The kind of op that takes most of the cell wins. Idle time wins only if it is longer than that.
+  // The kind of op that takes most of the cell wins. Idle time wins only if it is longer than the
+  // time of this kind.
   const auto most = std::max_element(busy.begin(), busy.end());
   const Nanos idle = std::min(to, makespan) - from - (busy[0] + busy[1] + busy[2] + busy[3]);
   if (from >= makespan) return " ";

@@ -199,8 +199,8 @@ void ListScheduler::send(const Op& op, Nanos end) {
   }
   const Boundary& boundary = pipeline_->boundaries[std::min(op.stage, to)];
   const Transfer& transfer = is_forward ? boundary.forward : boundary.backward;
-  // The order of transfers on links that several devices share is a guess here: first come in the
-  // order in which this function is called. simulate() computes the real order.
+  // On links that several devices share, transfers run in the order in which this function is
+  // called. This order is a guess; simulate() computes the real order.
   Nanos sent = end;
   for (const LinkId link : transfer.links) sent = std::max(sent, link_free_[link]);
   for (const LinkId link : transfer.links) link_free_[link] = sent + transfer.time;

@@ -104,7 +104,8 @@ TEST(Search, EffortIsALimit) {
   EXPECT_EQ(search->find(1000, {1000, 100, 0, false}, schedule, tried), Answer::kUnknown);
 }
 
-/// The search keeps what it has ruled out for a later deadline. That must not change answers.
+/// The search remembers what it has ruled out for later deadlines, and uses it for earlier
+/// deadlines. This must not change answers.
 TEST(Search, AnswersDoNotDependOnWhatWasAskedBefore) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {

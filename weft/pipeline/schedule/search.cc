@@ -34,8 +34,8 @@ bool is_link(const Chains& chains, const Machine& machine) {
   return !machine.chains.empty() && chains.chains[machine.chains.front()].is_transfer;
 }
 
-/// Splits links with too many orders: each chain gets a link of its own. That relaxes the problem,
-/// so proofs that no schedule exists stay valid.
+/// Splits links with too many orders: each chain gets a separate link. This relaxes the problem, so
+/// proofs that no schedule exists stay valid.
 Chains with_simple_links(const Chains& chains) {
   Chains simple = chains;
   simple.machines.clear();
@@ -144,9 +144,10 @@ Search::Node Search::from_scratch(Nanos deadline) const {
   return node;
 }
 
-/// The node to start from. A schedule that meets a deadline also meets a later one, even if all of
-/// it is shifted by the difference. So every state that propagation of a later deadline ruled out
-/// stays ruled out, and every window ends earlier by at least the difference.
+/// The node to start from. A schedule that meets this deadline also meets every later deadline,
+/// even if the whole schedule is shifted by the difference of the two deadlines. So a state that
+/// was ruled out for a later deadline is ruled out for this one too, and every window ends earlier
+/// by at least the difference.
 Search::Node Search::start(Nanos deadline) const {
   const Root* later = nullptr;
   for (const auto* root : {&last_, &latest_}) {
@@ -300,7 +301,8 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
     }
     found.push_back({start, rank(chain), chain.stage, position});
   }
-  // The choice that can start first (or leaves the widest windows) is tried first, from the back.
+  // Choices are tried from the back of the list. So the choice that can start first (or leaves the
+  // widest windows) comes last.
   std::sort(found.begin(), found.end(), [](const Choice& a, const Choice& b) {
     return std::tie(b.start, b.rank, a.stage) < std::tie(a.start, a.rank, b.stage);
   });

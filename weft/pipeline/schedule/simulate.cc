@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator is driven by data, not by a clock. Each device runs its ops until one needs data
-// that has not arrived; the arrival wakes it again. That is enough as long as each link has one
-// sender. Links with several senders need the transfers in the order of readiness, so transfers on
-// these links wait in a heap and pass one by one, only when no device can run any further: whatever
-// a device produces after that becomes ready later than the first transfer in the heap.
+// that has not arrived; the arrival wakes it again. This is enough if each link has one sender. A
+// link with several senders must serve transfers in the order in which they become ready. So
+// transfers on such links wait in a heap. The first transfer of the heap passes only when no device
+// can run any further. Everything that devices produce later becomes ready after this transfer.
 #include "weft/pipeline/schedule/simulate.h"
 
 #include <algorithm>
@@ -154,9 +154,10 @@ std::pair<DeviceId, std::size_t> Simulator::stuck() const {
   return {0, 0};
 }
 
-/// Points to the time at which the data that the op needs arrives; that time is kUnknown until it
-/// is known. Earlier ops of the same device set no time here, since the device is busy until they
-/// have ended. A backward that the order puts before its own forward waits for ever: a deadlock.
+/// Returns a pointer to the time at which the data that the op needs arrives. This time is kUnknown
+/// until the data has been sent. An op does not have to wait for the results of earlier ops of its
+/// device, because the device is busy until these have ended. If the order puts a backward before
+/// its own forward, the backward waits for ever: a deadlock.
 const Nanos* Simulator::needed(const Op& op) const {
   const std::size_t i = index(op.stage, op.micro);
   if (op.kind == Kind::kForward) return &input_there_[i];

@@ -82,7 +82,7 @@ class Progress {
   }
 
   /// Offers all known patterns and list schedules. Each takes long on a large pipeline, so if the
-  /// user's time is up, the first one that fits is enough.
+  /// user's time is up, the first schedule that fits is enough.
   void offer_known() {
     for (const char* name : kFamilies) {
       if (found() && stopped()) return;

@@ -152,9 +152,10 @@ class Search {
                 behind};
   }
 
-  /// Fills trip_ and rest_trip_: the shortest time of one micro-batch from a stage that starts at a
-  /// layer to the end of the model and back, and the same without that stage. A stage that waits
-  /// for memory waits that long for a micro-batch to come back.
+  /// Fills trip_ and rest_trip_. trip_ is the shortest time in which one micro-batch passes a stage
+  /// that starts at a layer and all later stages, forward and back. rest_trip_ is the shortest time
+  /// for the later stages only, with the channel to them. If its memory is full, a stage waits at
+  /// least this long until a micro-batch comes back and frees memory.
   void fill_trips() {
     const auto cell = [&](std::int32_t layer, std::size_t n) { return at(0, layer, n); };
     trip_.assign(static_cast<std::size_t>(layers_) * nodes_.size(), kNone);

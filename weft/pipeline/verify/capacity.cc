@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // lacks_speed() is a dynamic program over stages. Its state is a layer, and how long the next stage
 // waits for its first micro-batch. Its value is the least speed that the stages so far need. Waits
-// are rounded down to a grid, speeds down to a factor, and devices are taken as the fastest of
-// their number. All of this favours the plan, so if even then the speed of the devices does not
-// suffice, no plan exists.
+// are rounded down to a grid. The speed that a stage uses up is rounded down to one of a few
+// multiples of the speed that it needs. A stage with r devices is assumed to have the fastest r
+// devices. All of this favours the plan. So if the devices are too slow even under these
+// assumptions, no plan exists.
 #include "weft/pipeline/verify/capacity.h"
 
 #include <algorithm>

@@ -233,7 +233,7 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
 }
 
-/// A bound that is one nanosecond too high is refused, and the message shows the difference.
+/// Older plan files call the field no_shorter_one_stage_plan "exhausted".
 TEST(Verify, ReadsTheFormerNameOfWhatWasTried) {
   std::mt19937 random(6);
   const Profile profile = random_layers(random, 4);
@@ -250,6 +250,7 @@ TEST(Verify, ReadsTheFormerNameOfWhatWasTried) {
   EXPECT_NE(verdict(with(json, "no_shorter_one_stage_plan", "something_else")), "");
 }
 
+/// A bound that is one nanosecond too high is refused, and the message shows the difference.
 TEST(Verify, TellsBoundsApartToTheNanosecond) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);

@@ -112,8 +112,9 @@ Result<Profile> parse_dnn_partitioning(const JsonValue& root) {
   std::vector<Bytes> output(nodes.size(), 0);
   for (const NodeEdge& edge : edges) {
     if (is_backward[edge.from] || layer_of[edge.from] == layer_of[edge.to]) continue;
-    // A forward node that feeds the backward of another layer only keeps an activation; it does not
-    // order the two layers. Layers without forward nodes, such as a loss, still need the edge.
+    // An edge from a forward node to the backward of another layer only says that an activation is
+    // kept. It does not order the two layers, so it is left out. A layer without forward nodes,
+    // such as a loss, still needs the edge.
     if (is_backward[edge.to] && has_forward[layer_of[edge.to]]) continue;
     output[edge.from] = std::max(output[edge.from], edge.bytes);
     profile.edges.push_back({layer_of[edge.from], layer_of[edge.to]});
