@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the stages of a plan in the form that Megatron-LM takes: --pipeline-model-parallel-layout
-// "Et*3|t*4|tL". E is the embedding, t a transformer layer, L the head and loss, and a bar
-// separates stages. The format has no order of micro-batches; Megatron uses its own.
+// "Et*3|t*4|tL". E is the embedding, t a transformer layer, L the head and loss, and `|` separates
+// stages. The format has no order of micro-batches; Megatron uses its own.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"

@@ -29,7 +29,7 @@ class Row {
   }
 
   /// Prepares for the ops from `position` on: frees the parameters of stages that do not run soon,
-  /// and gathers those of the stages that run next.
+  /// and gathers the parameters of the stages that run next.
   void make_ready(std::size_t position) {
     std::vector<Local*> next;
     for (Local& local : locals_) {

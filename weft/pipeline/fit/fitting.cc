@@ -2,8 +2,8 @@
 // Finds plans with one stage per device by a beam search over stages. Each level appends one stage
 // to the partial plans of the previous level and keeps at most `width` of the results, those with
 // the most memory to spare. If the search finds no plan but has dropped partial plans, it starts
-// again with eight times the width. Dominance keeps levels small: of partial plans with the same
-// devices left, only the one that has placed the most layers can be of use.
+// again with eight times the width. Dominance keeps levels small: if partial plans have the same
+// devices left, only the partial plan that has placed the most layers can be of use.
 #include "weft/pipeline/fit/fitting.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class Search {
         all_ = false;
         return -1;
       }
-      // Drop parts that a later part with the same devices left has overtaken.
+      // Drop a part if a later part has the same devices left and has placed more layers.
       std::erase_if(next_, [&](std::int32_t p) { return best_.at(parts_[p].left).second != p; });
       if (next_.size() > width) {
         all_ = false;
@@ -253,8 +253,8 @@ class Search {
   std::int32_t stages_, replicas_ = 1;
   std::string schedule_;
   std::int64_t effort_, spent_ = 0;
-  /// Indexed by layer and size: the memory that the layers from this one on need. Counts only
-  /// layers that do not fit on devices of a smaller size.
+  /// Indexed by layer and size: the memory that this layer and all layers after it need. Counts
+  /// only layers that do not fit on devices of a smaller size.
   std::vector<double> rest_;
   std::int32_t stage_ = 0;  ///< index of the stage that is being appended
   bool all_ = true;         ///< whether no part was dropped

@@ -3,7 +3,7 @@
 // devices is a bin that takes several ranges of layers from anywhere in the model. The search
 // places stages from the first layer on. Each stage goes to an existing bin or opens a new one, and
 // may end at any layer up to which it fits. All partial plans that have placed the same number of
-// layers compete; the ones with the most memory to spare are extended. The beam widens as in
+// layers compete. The search extends those with the most memory to spare. The beam widens as in
 // fitting.cc.
 #include <algorithm>
 #include <bit>

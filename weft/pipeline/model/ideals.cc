@@ -60,7 +60,7 @@ struct LayerFacts {
   std::vector<std::vector<std::int32_t>> next;  ///< readers of each layer
   Words needs;  ///< per layer, a bit vector: its dependencies and the layer itself
   /// Per layer, a bit vector: the dependencies with a reader outside `needs`. A cut behind the
-  /// layer sends their outputs in addition to that of the layer itself.
+  /// layer sends the outputs of these dependencies, and the output of the layer itself.
   Words extras;
 };
 

@@ -11,8 +11,9 @@ namespace {
 
 /// The total for tasks without memory limits. Small clusters get so many ops that the exact search
 /// usually ends with a proof. At 11 to 16 devices the total is small, so that 64 layers on 16
-/// devices take less than 100 ms; models with fewer layers get up to eight times as much within
-/// that time. Larger clusters have far more plans, and planning them may take longer than 100 ms.
+/// devices take less than 100 ms; models with fewer layers get up to eight times as many ops, which
+/// take no longer. Larger clusters have far more plans, and planning them may take longer than 100
+/// ms.
 std::int64_t usual_total(const Task& task) {
   const std::int32_t devices = task.cluster.devices;
   if (devices <= kMostForSetsAlone) return 12'000'000;

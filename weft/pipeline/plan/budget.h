@@ -87,8 +87,8 @@ class SearchBudget {
   /// plans that branch and bound has found, and perturbations. They get equal shares, because each
   /// phase starts from the result of the phase before, and we do not know which phase matters most.
   static constexpr Share kOrderPhase{1, 3};
-  /// At least six climbs fit into the third that perturbations have. So a climb that leads nowhere
-  /// costs little.
+  /// Perturbations get a third of the effort, so at least six climbs fit. A climb that leads
+  /// nowhere therefore costs little.
   static constexpr Share kPerturbationClimb{1, 20};
   /// There are only two even plans per placement. Without tight memory these plans need only a
   /// small part of the share. Under tight memory the share limits the search for the stages that

@@ -128,8 +128,9 @@ class Capacity {
                                   bytes_[last] - bytes_[first], left, r);
       if (used + need > limit_) return false;
       if (last == layers_) return used + need <= allowed;
-      // Grid steps that the stage adds if it has just the speed it needs. Slightly reduced, so that
-      // rounding errors cannot push the idle time to the next step.
+      // How many grid steps the stage adds to the idle time if it has just the speed that it needs.
+      // The number is slightly reduced, so that rounding errors cannot push the idle time to the
+      // next step.
       const double passed = path > 0 ? (1 - kTolerance) * path / (need * wait_) : 0;
       double* known = behind.data() + static_cast<std::size_t>(last) * waits_;
       for (std::size_t f = 0; f + 1 < kSpeedFactors.size(); ++f) {

@@ -4,7 +4,7 @@
 // costs time linear in the positions behind it instead of quadratic in its devices. For shared
 // links prefix counts tell how many devices of a range lie on each side.
 //
-// The formulas are those of group_cost() and channel_cost() in plan.cc.
+// The formulas are the same as in group_cost() and channel_cost() in plan.cc.
 #include "weft/pipeline/plan/groups.h"
 
 #include <algorithm>

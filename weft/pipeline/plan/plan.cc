@@ -122,8 +122,8 @@ GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& de
       cost.reduce_latency = std::max(cost.reduce_latency, cluster.latency_of(from, to));
     }
   }
-  // A ring can visit all devices of one side before those of the other. Then it crosses a shared
-  // link once in each direction, so the whole bandwidth of the link is available.
+  // A ring can visit all devices of one side before all devices of the other side. Then it crosses
+  // a shared link once in each direction, so the whole bandwidth of the link is available.
   for (const SharedLink& link : cluster.shared) {
     if (count(link.one, devices) > 0 && count(link.other, devices) > 0) {
       worst = std::max(worst, per_byte(link.bandwidth));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan assigns each stage a range of layers and a set of devices. pipeline_of() turns a plan into
-// the Pipeline that simulate() can time. The rules are those of SPP, a published pipeline planner
-// (Luo et al., INFOCOM 2022), extended by latencies, device speeds, shared links and stages that
-// share devices:
+// the Pipeline that simulate() can time. The rules are the rules of SPP, a published pipeline
+// planner (Luo et al., INFOCOM 2022), extended by latencies, device speeds, shared links and stages
+// that share devices:
 //
 // * Groups. The devices of any two stages are either the same set or disjoint. Such a set is called
 //   a group. In the Pipeline each group is one device; groups are numbered by their first stage.
@@ -53,8 +53,8 @@ struct Task {
 /// up in the order of the first stage of each group.
 std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
 
-/// Bytes that each device of a group holds during the whole step: parameters with their state, and
-/// room for the one micro-batch that is being recomputed if a stage of the group recomputes.
+/// Bytes that each device of a group holds during the whole step: parameters with their state, and,
+/// if a stage of the group recomputes, room for one micro-batch that is being recomputed.
 std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
 /// The stages whose devices cannot keep all micro-batches at once if no stage recomputes. If there

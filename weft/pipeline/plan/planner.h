@@ -16,8 +16,8 @@ struct PlannerOptions {
   std::int32_t stages = 0;    ///< required number of stages; 0: any
   std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
   std::int32_t chunks = 4;    ///< most stages that may share the same devices
-  /// Schedules that the plan may use; empty: those of plan_schedules() and shared_schedules(), and
-  /// schedules that a search finds.
+  /// Schedules that the plan may use; empty: the schedules of plan_schedules() and
+  /// shared_schedules(), and schedules that a search finds.
   std::vector<std::string> schedules;
   std::int64_t ops = 0;  ///< effort in simulated ops; 0: chosen from the size of the task
 };

@@ -145,9 +145,9 @@ TEST(Planner, EqualsTheBestOfAllPlansWithinMemory) {
 }
 
 TEST(Planner, SharingDevicesNeverMakesThePlanWorse) {
-  // With 24 devices the search finds a plan with shared devices. This plan looks better than the
-  // best plan without shared devices, unless the search for the best order of micro-batches runs on
-  // the latter plan first.
+  // With 24 devices the search finds a plan with shared devices. The best plan without shared
+  // devices looks worse than this plan, unless a search for its best order of micro-batches runs
+  // first.
   for (const std::int32_t devices : {24, 12, 11}) {
     std::mt19937 random(0);
     const Profile profile = random_layers(random, 16);

@@ -171,7 +171,7 @@ class RecomputationSearch {
   const RecomputationTools& tools_;
   bool as_given_;             ///< whether the first choice with an answer is enough
   bool searches_;             ///< whether a schedule is to be searched
-  bool searches_best_only_;   ///< whether it is searched for the best choice only
+  bool searches_best_only_;   ///< whether only the best choice gets this search
   Question question_;         ///< asked about single choices
   std::size_t most_choices_;  ///< how many choices are worth timing for a plan of this size
   Result<Evaluated> best_ = fail(ErrorCode::kInfeasible, "no schedule fits into memory");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses which stages of a plan recompute under memory limits. Only tight stages are candidates:
-// the others keep all micro-batches anyway. Evaluator calls this for every plan with tight stages.
+// all other stages keep all micro-batches anyway. Evaluator calls this for every plan with tight
+// stages.
 #pragma once
 
 #include <functional>

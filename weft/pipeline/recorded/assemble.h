@@ -17,9 +17,9 @@ struct StageLayers {
 };
 
 /// Divides the recorded layers into `stages` stages: stage s runs on rank s modulo the number of
-/// ranks. With as many stages as ranks, the stages are those of the recording; otherwise all get
-/// equal numbers of layers. Fails with kUsage if there are fewer layers than stages, or if the
-/// layers could not be found.
+/// ranks. With as many stages as ranks, the stages are the recorded stages; otherwise all get equal
+/// numbers of layers. Fails with kUsage if there are fewer layers than stages, or if the layers
+/// could not be found.
 Result<std::vector<StageLayers>> divide_layers(const Recording& recording, std::int32_t stages);
 
 /// The forward or backward of one micro-batch on a stage of the new pipeline, made of the layers of

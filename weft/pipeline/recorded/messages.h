@@ -38,7 +38,7 @@ class MessageModel {
   /// also contains a message in the opposite direction.
   const MessageCost& cost(std::int32_t from, std::int32_t to, bool both_ways) const;
   Bytes bytes() const { return bytes_; }  ///< median size of a message; -1: unknown
-  /// Whether the times were scaled to those of a table. They are scaled if the table clearly
+  /// Whether the times were scaled to the times of a table. They are scaled if the table clearly
   /// differs from the recorded messages.
   bool from_table() const { return from_table_; }
   /// Whether `links` had a table of messages between two ranks.

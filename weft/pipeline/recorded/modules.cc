@@ -79,7 +79,7 @@ class Modules {
         weights_(trace, launches_) {}
 
   ModuleLayers run() {
-    // The order matters: each step uses what the ones before it have found.
+    // The order matters: each step uses the results of the steps before it.
     find_modules();
     find_layer_calls();
     if (calls_.empty()) return {};

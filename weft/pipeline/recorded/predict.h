@@ -40,7 +40,7 @@ struct ScheduleAnswer {
   bool torch_takes_it = true;                   ///< see torch_takes()
 };
 
-/// Fails with kUsage if the recording is not that of a pipeline, or if the pipeline cannot run the
+/// Fails with kUsage if the recorded job is not a pipeline, or if the pipeline cannot run the
 /// schedule.
 Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQuestion& question);
 

@@ -20,8 +20,8 @@ struct RecordedSchedule {
 
 /// Returns the schedule of a recorded pipeline. If the job has several replicas, it is the schedule
 /// of the slowest replica. Memory is counted in micro-batches. The memory limit of a device is the
-/// largest number of micro-batches that the device held at once. Fails with kUsage if the recording
-/// is not that of a pipeline, or if the order of its ops is neither 1F1B nor GPipe.
+/// largest number of micro-batches that the device held at once. Fails with kUsage if the recorded
+/// job is not a pipeline, or if the order of its ops is neither 1F1B nor GPipe.
 Result<RecordedSchedule> recorded_schedule(const predict::Job& job);
 
 }  // namespace weft::pipeline::recorded

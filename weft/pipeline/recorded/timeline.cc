@@ -103,7 +103,7 @@ class Reader {
     return found == place_.end() ? -1 : found->first;
   }
 
-  /// A median, because a few recorded transfers take ten times as long as the others.
+  /// A median, because a few recorded transfers take ten times as long as usual.
   static Nanos median_transfer(const std::vector<Nanos>& transfers) {
     return transfers.empty() ? 0 : median(transfers);
   }

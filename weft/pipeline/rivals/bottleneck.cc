@@ -65,7 +65,7 @@ class Table {
                       chain_.backward[first];
     return static_cast<Nanos>(graph_[group].cost.work * static_cast<double>(sum));
   }
-  /// Forward and backward message together, as SPP counts a channel.
+  /// The time of a channel. As in SPP, it is the time of a forward and a backward message together.
   Nanos channel(const GroupEdge& edge, std::int32_t layer) const {
     return static_cast<Nanos>((edge.forward + edge.backward) *
                               static_cast<double>(chain_.cut[layer]));

@@ -22,7 +22,7 @@ double estimate(const std::vector<Block>& blocks, Micro micro_batches) {
   const double again = micro_batches - 1;
   const auto steady = [&](std::size_t s) { return again * 2 * blocks[s].half; };
   // The pivot starts as the last block and moves towards the first. It moves to each block whose
-  // steady phase is longer than that of the pivot plus the time between the two.
+  // steady phase is longer than the steady phase of the pivot plus the time between the two.
   std::size_t pivot = blocks.size() - 1;
   for (std::size_t s = pivot; s-- > 0;) {
     double between = 0;

@@ -113,7 +113,8 @@ std::vector<std::int32_t> joined_order(const Cluster& cluster) {
     if (left == right) continue;
     if (left > right) std::swap(left, right);
     auto &a = sequences[left], &b = sequences[right];
-    // Reverse the sequences such that the best of the four pairs of ends meets in the middle.
+    // There are four pairs of ends. Reverse the sequences so that the best pair meets in the
+    // middle.
     const double ends[4] = {
         between(cluster, a.back(), b.front()), between(cluster, a.back(), b.back()),
         between(cluster, a.front(), b.front()), between(cluster, a.front(), b.back())};

@@ -3,7 +3,7 @@
 // header. For each ideal, possible() first takes the maximum of the keys of its direct
 // predecessors, then decides with how many machines the ideal is reachable, and finally adds the
 // ideal's own keys. If the whole graph is reachable, found() walks back from it: it picks a last
-// stage that fits, finds the ideal that provided the key, and continues there.
+// stage that fits, finds the ideal that provided the key, and continues from this ideal.
 #include "weft/pipeline/rivals/pipedream_flat.h"
 
 #include <algorithm>

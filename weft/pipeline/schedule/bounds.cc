@@ -198,7 +198,8 @@ Nanos quick_bound(const Pipeline& pipeline) {
   const Nanos micros = pipeline.micro_batches;
   std::vector<Device> devices(pipeline.devices());
   std::vector<Nanos> heads(count);  // per stage: when the first micro-batch can arrive
-  std::vector<Nanos> backs(count);  // per stage: from its input gradient to that of the first stage
+  std::vector<Nanos> backs(count);  // per stage: the time from its gradient of the input to that of
+                                    // the first stage
   Nanos head = 0, back = 0;
   for (std::size_t s = 0; s < count; ++s) {
     const Stage& stage = pipeline.stages[s];

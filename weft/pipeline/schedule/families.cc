@@ -58,7 +58,7 @@ struct Turn {
     if (done(Kind::kWeight) < done(Kind::kInput)) run(Kind::kWeight);
   }
   /// The two halves of a backward, one after the other. They are not one whole backward: if a stage
-  /// has delayed gradients of weights, it runs those of an earlier micro-batch here.
+  /// has delayed its gradients of weights, it runs the gradient of an earlier micro-batch here.
   void halves() {
     input();
     weight();

@@ -207,7 +207,7 @@ void ListScheduler::send(const Op& op, Nanos end) {
   const Nanos there = sent + transfer.time + transfer.latency;
   (is_forward ? input_there_ : gradient_there_)[static_cast<std::size_t>(to) * micros + op.micro] =
       there;
-  // A busy device looks for an op anyway when it becomes free.
+  // A busy device needs no wake-up, because it looks for an op when it becomes free.
   const DeviceId receiver = pipeline_->stages[to].device;
   if (there >= devices_[receiver].free_at && there < wakes_[leaves_ + receiver].time) {
     set_wake(receiver, there);

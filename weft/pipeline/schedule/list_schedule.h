@@ -14,8 +14,8 @@ namespace weft::pipeline {
 /// Which op a device starts if several are ready. Gradients of weights always come last.
 struct PriorityRule {
   bool forwards_first = false;  ///< forwards go before gradients of inputs; if not, after them
-  /// Whether a device may stay idle instead of running a gradient of weights. It does so if the
-  /// data of an op that other devices need is known to arrive before the gradient would end.
+  /// Whether a device may stay idle instead of running a gradient of weights. It stays idle if
+  /// other devices need an op whose data is known to arrive before the gradient would end.
   bool weights_wait = false;
   /// A stage never has more micro-batches in flight than there are stages from it to the end, as in
   /// 1F1B.
@@ -32,7 +32,7 @@ Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rul
 class ListScheduler {
  public:
   enum class End { kDone, kTooLong, kNoMemory };
-  /// As list_schedule(). kNoMemory: the order ran out of memory.
+  /// The same as list_schedule(). kNoMemory: the order ran out of memory.
   End run(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit);
   /// The schedule of the last run, if it returned kDone.
   Schedule& schedule() { return out_; }

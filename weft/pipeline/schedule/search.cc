@@ -161,7 +161,7 @@ Search::Node Search::start(Nanos deadline) const {
   return node;
 }
 
-/// Applies Sweep to one machine. False: it has no order left.
+/// Applies Sweep to one machine. Returns false if the machine has no order left.
 bool Search::narrow(Node& node, std::size_t machine) {
   std::vector<StateId> alive = *node.alive[machine];
   if (!sweep_.run(chains_, chains_.machines[machine], orders_[machine], alive, node.windows)) {
@@ -204,8 +204,8 @@ void Search::pass_on(Node& node, std::size_t machine) {
   }
 }
 
-/// Propagates until no machine is dirty or the visits are used up. False: some machine has no order
-/// left.
+/// Propagates until no machine is dirty or the visits are used up. Returns false if some machine
+/// has no order left.
 bool Search::settle(Node& node) {
   bool possible = true;
   for (bool any = true; any && possible;) {
@@ -289,7 +289,7 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
     const Chain& chain = chains_.chains[id];
     const std::size_t at = node.windows.at(id, orders.count(front, position));
     Nanos start = std::max(node.times[*first], node.windows.release[at]);
-    // A little noise leads restarts to other parts of the tree.
+    // A little randomness makes restarts search other parts of the tree.
     if (effort.seed >= 3) {
       start += static_cast<Nanos>(next_random(random) %
                                   static_cast<std::uint64_t>(chain.duration / 2 + 1));
@@ -321,9 +321,9 @@ std::optional<Nanos> Search::freedom_after(Node node, std::size_t machine, std::
   return sum;
 }
 
-/// Fixes the next op of a machine: the one of the chain at `position`. The order is fixed up to the
-/// front, so it is enough to remove the other states that follow the front. False: that leads to a
-/// dead end.
+/// Fixes the next op of a machine: the next op of the chain at `position`. The order is fixed up to
+/// the front, so it is enough to remove all other states that follow the front. Returns false if
+/// this decision leads to a dead end.
 bool Search::decide(Node& node, std::size_t machine, std::size_t position) {
   ++decided_;
   const Orders& orders = orders_[machine];

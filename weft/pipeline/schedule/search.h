@@ -23,8 +23,9 @@ struct Effort {
   /// seed % 3 selects the rule for which machine is decided next. If the seed is 3 or more, the
   /// order in which the search tries the choices is slightly random.
   std::uint32_t seed = 0;
-  /// Before each decision, propagate every choice and first take the one that leaves the widest
-  /// windows in total. Costs about three times the work and meets far fewer dead ends.
+  /// Before each decision, propagate every choice, and first take the choice that leaves the widest
+  /// windows in total. The search then takes about three times as long and meets far fewer dead
+  /// ends.
   bool looks_ahead = false;
 };
 

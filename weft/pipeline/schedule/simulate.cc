@@ -64,9 +64,9 @@ void Simulator::load(const Pipeline& pipeline) {
   find_turns();
 }
 
-/// Sets Carried::at_once. Links that one transfer holds together form one set; if a single device
-/// sends everything on a set of links, the transfers on the set become ready one after the other
-/// and need no queue.
+/// Sets Carried::at_once. Links that one transfer holds at the same time form one set. If a single
+/// device sends everything on a set of links, the transfers on the set become ready one after the
+/// other and need no queue.
 void Simulator::find_turns() {
   joined_.resize(pipeline_->links());
   std::iota(joined_.begin(), joined_.end(), std::size_t{0});

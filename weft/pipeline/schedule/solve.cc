@@ -102,7 +102,7 @@ class Progress {
     search.stop_when(options_.stop);
   }
 
-  /// Whether propagation leaves the deadline possible.
+  /// Whether propagation cannot rule the deadline out.
   bool may_end_by(Search& search, Nanos deadline) {
     const std::int64_t before = search.visited();
     search.limit_visits(options_.visits - best_.visited);

@@ -13,7 +13,7 @@ namespace weft::pipeline::verify {
 /// only their inputs and runs the forwards again.
 struct StageMode {
   Nanos path = 0;        ///< per micro-batch: forward and gradient of the input
-  Nanos later = 0;       ///< per micro-batch: gradient of the weights, which nothing waits for
+  Nanos later = 0;       ///< per micro-batch: gradient of the weights; no other stage waits for it
   std::int64_t fit = 0;  ///< micro-batches that fit into memory at once; 0: not even one
   Nanos work() const { return path + later; }
 };

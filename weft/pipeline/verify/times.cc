@@ -86,8 +86,8 @@ class Links {
       carries_[one * plan.groups + next] = carries_[next * plan.groups + one] = true;
     }
   }
-  /// Sends the result of an op that ended at `ready` to the next stage, or with `back` to the one
-  /// before. Returns the time of its arrival.
+  /// Sends the result of an op that ended at `ready` to the next stage, or, if `back` is true, to
+  /// the previous stage. Returns the time of its arrival.
   Nanos send(std::size_t from, bool back, Nanos ready) {
     const StageData& sender = plan_.stages[from];
     const StageData& receiver = plan_.stages[back ? from - 1 : from + 1];

@@ -30,8 +30,8 @@ std::string_view status_name(Outcome::Status status);
 using Planner = std::function<Result<Plan>(const Problem&, const PlannerOptions&)>;
 
 /// Plans a case and replays the plan by box algebra. If the array is small enough, also replays it
-/// element by element. If `scale_local` is not 0, prices are those of a larger or smaller array:
-/// its largest part on any device has `scale_local` bytes.
+/// element by element. If `scale_local` is not 0, prices are computed for a larger or smaller
+/// array, whose largest part on any device has `scale_local` bytes.
 Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local,
                        const Planner& planner = make_plan);
 

@@ -8,7 +8,7 @@ namespace weft::reshard::execute {
 
 /// What a run used, as counted by the transport's allocator.
 struct Usage {
-  Bytes staging_peak = 0;  ///< most bytes alive at once beside the sources and targets
+  Bytes staging_peak = 0;  ///< most bytes allocated at once, besides the sources and targets
 };
 
 /// Returns an Error (kUsage) if the source or target of an array has bytes but no memory.

@@ -36,15 +36,15 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 
 /// The transfers of one round. A device keeps the elements that it already holds. Any other piece
 /// comes from a device that holds a copy, preferably from one on the receiver's node. The sending
-/// is balanced over these devices. If summands are reduced, one group is stored and the others are
-/// added to it. The stored group is the receiver's own, if it has one. Transfers are sorted by
-/// receiver, then by sender.
+/// is balanced over these devices. If summands are reduced, one group is stored and all other
+/// groups are added to it. The stored group is the receiver's own, if it has one. Transfers are
+/// sorted by receiver, then by sender.
 Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
 /// The same transfers as pieces, sorted by to_part, then from_part.
 std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps);
-/// Only the pieces that `self` sends or receives, without computing the others. The senders are the
-/// same as in pieces(), so all devices agree on them.
+/// Only the pieces that `self` sends or receives; other pieces are not computed. The senders are
+/// the same as in pieces(), so all devices agree on them.
 std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
                              OverlapCache& overlaps);
 

@@ -57,7 +57,8 @@ class Holders {
 };
 
 /// Whether every node is a grid: counts the distinct pieces per dimension and the distinct groups
-/// in each node, and compares their product with the number of distinct parts there.
+/// in each node, and compares the product of these counts with the number of distinct parts in the
+/// node.
 bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache& overlaps) {
   std::vector<std::size_t> combinations(overlaps.nodes(), 1);
   std::vector<std::int32_t> seen_in;  // indexed by slot or group: the last node that held it
@@ -117,7 +118,7 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
 
 /// Two lists, indexed by device. `wanted`: how many elements the device wants in `to`. `near`: how
 /// many of these elements some device of its node holds, counted for one group of summands. Only
-/// for nodes that are grids, because these numbers are products over dimensions there.
+/// for nodes that are grids, because only for them these numbers are products over dimensions.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };

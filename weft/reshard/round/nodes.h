@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the traffic between nodes. If a device of the receiver's node holds a piece, the
-// receiver takes it from there. So only elements that no device of the node holds come from other
-// nodes.
+// receiver takes the piece from this device. So only elements that no device of the node holds come
+// from other nodes.
 #pragma once
 
 #include "weft/reshard/layout/layout.h"

@@ -38,8 +38,8 @@ Picos moving(const Link& link, Bytes received, std::int64_t bandwidth) {
   return static_cast<Picos>((numerator + denominator / 2) / denominator);
 }
 
-/// The number of pieces of at most `most` bytes that `bytes` (scaled by grow / shrink) are cut
-/// into.
+/// `bytes`, scaled by grow / shrink, are cut into pieces of at most `most` bytes. Returns the
+/// number of pieces.
 std::int64_t pieces(const Link& link, Bytes bytes, Bytes most) {
   const auto scaled = static_cast<Wide>(bytes) * link.grow;
   const auto piece = static_cast<Wide>(most) * link.shrink;

@@ -34,7 +34,7 @@ struct Factors {
 enum class Frame : std::uint8_t {
   kPlain,   ///< into equal parts; the digits, read as a number, are the part's index
   kTarget,  ///< as the target cuts it; parts that differ only in factors not listed are joined
-  kSource,  ///< likewise, as the source cuts it
+  kSource,  ///< as the source cuts it; parts that differ only in factors not listed are joined
 };
 
 /// A sharding in terms of factors: which factors cut each dimension, most significant first, and

@@ -77,8 +77,8 @@ Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
 
 /// Applies every move whose prime is on top of the stack of the dimension that it leaves, until no
 /// move can be applied. Removes the applied moves from `moves`. If `backward`, undoes moves from
-/// the target instead. Starts over after each move, because the move may have brought the prime of
-/// a move that is earlier in the list to the top.
+/// the target instead. After each move, goes through the list from the front again: the move has
+/// popped a prime from a stack, and the new top may be the prime of an earlier entry.
 std::vector<TypedStep> make_moves(const Factors& factors, Type& type, std::vector<Move>& moves,
                                   bool backward) {
   std::vector<TypedStep> steps;

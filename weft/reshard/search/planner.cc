@@ -88,8 +88,8 @@ Picos least_time(const Problem& problem, const Link& link) {
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   OverlapCache overlaps(problem.node_of);
   const Bounds least = bounds(problem);
-  // Intermediate elements may be wider than those of the larger end, if summands are cast only
-  // after they are added up. Then fewer of them fit into the same bytes.
+  // If summands are cast only after they are added up, intermediate elements may be wider than the
+  // elements of the larger end. Then fewer elements fit into the same bytes.
   const std::int64_t memory =
       std::min(least.memory, least_peak_bytes(problem) / std::max<Bytes>(1, problem.item_size));
   std::optional<Plan> best;

@@ -297,7 +297,8 @@ class Search {
   }
 
   /// The last step to a partial target. If devices hold copies along a partial axis of the target,
-  /// the first of them keeps its copy as the summand, and the others hold zeros.
+  /// the first of these devices keeps its copy as the summand, and all others hold the neutral
+  /// element.
   Step make_partial() const {
     const State& end = states_[best_from_];
     auto layout = std::make_shared<Layout>(*end.edge.layout);

@@ -13,7 +13,7 @@ constexpr std::int64_t kMostBlocks = 10'000;
 constexpr double kMegabyte = 1 << 20;  ///< Chimera's sizes are in MiB
 /// The table has no column for the output size of a block. But `mem_save_err` is the sum of the
 /// gradients of all outputs inside a block: query, key, value, projection, hidden layer and output.
-/// The hidden layer is four times as large as the output, and each of the others is as large as the
+/// The hidden layer is four times as large as the output. Each of the other four is as large as the
 /// output. So the output is a ninth of the sum.
 constexpr double kOutputsInABlock = 9;
 

@@ -17,7 +17,7 @@ namespace weft::pipeline::profiles {
 /// The text format of PipeDream and DAPPLE: a line `id -- name -- forward_compute_time=ms, ...` per
 /// layer and a line `id -- id` per edge.
 Result<Profile> parse_pipedream(std::string_view text);
-/// A JSON object in one of four formats: Weft's own (docs/formats/pipeline.md); that of SPP's
+/// A JSON object in one of four formats: Weft's own (docs/formats/pipeline.md); the format of SPP's
 /// profiler, which maps each layer of a chain to [forward us, backward us, activation bytes,
 /// parameter bytes]; or one of the two node formats below.
 Result<Profile> parse_json_profile(std::string_view text, const std::string& name);

@@ -139,7 +139,7 @@ Result<Profile> parse_piper(const JsonValue& root) {
     if (!on_one_device || on_one_device->items.empty()) {
       return bad_input(fmt::format("node '{}' has no 'TMPCs' for one device", layer.id));
     }
-    // The first variant is the plain one; the others recompute activations.
+    // The first variant keeps all activations; the other variants recompute them.
     const JsonValue& plain = on_one_device->items.front();
     WEFT_ASSIGN(const Nanos time, node_number(plain, layer.id, "timePerSample", 9));
     layer.forward = time / 3;

@@ -34,8 +34,8 @@ struct Copy {
   bool has_source() const { return from_buffer != kNoBuffer; }
 };
 
-/// The type of that name; kBytes if there is none. Names are those of problems: f32, bf16, i64,
-/// c128, pred, ...
+/// The type of that name; kBytes if there is none. Names are the same as in problems: f32, bf16,
+/// i64, c128, pred, ...
 Type type_of(std::string_view name);
 /// The operation of that name; kCopy if there is none. An average is combined as a sum, and scaled
 /// at the end.

@@ -34,8 +34,8 @@ std::int32_t weft_cuda_prepare(char* error);
 /// they use.
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
                                  std::int32_t buffers, WeftCudaPlan** plan, char* error);
-/// Queues the plan on `stream` (a cudaStream_t) without waiting for what is queued there. Buffers
-/// that no copy uses may be null.
+/// Queues the plan on `stream` (a cudaStream_t) without waiting for the work that is queued on it.
+/// Buffers that no copy uses may be null.
 std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* stream,
                                 char* error);
 /// How many kernels a run launches.

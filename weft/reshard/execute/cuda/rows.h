@@ -24,7 +24,7 @@ struct Rows {
 /// The most bytes that a thread copies at a time: one block.
 inline constexpr std::int64_t kBlock = 16;
 
-/// `alignment` is that of each buffer's address, 1 to 16 bytes.
+/// `alignment`: per buffer, the alignment of its address, 1 to 16 bytes.
 Rows rows_of(const Copy& copy, const std::vector<int>& alignment);
 
 /// The largest power of two, up to 16, that divides several numbers. `bits` is the bitwise or of

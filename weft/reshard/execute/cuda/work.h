@@ -27,7 +27,7 @@ struct Launch {
 
 /// Returns launches in the order in which they must run: first those that fill, then those that
 /// replace, then those that add, and then those that scale. Returns nothing if there is nothing to
-/// do. `alignment` is that of each buffer's address, 1 to 16 bytes.
+/// do. `alignment`: per buffer, the alignment of its address, 1 to 16 bytes.
 ///
 /// Targets of copies of one kind must not overlap, except if they add. Several additions to the
 /// same box run as one. If boxes overlap in another way, the later box runs in a later launch. So

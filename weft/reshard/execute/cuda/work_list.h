@@ -42,7 +42,7 @@ struct alignas(16) BoxWork {
   std::uint8_t width = 16;
   std::uint8_t loops = 0;
   std::uint8_t type = 0;       ///< a Type, if something is combined
-  std::uint8_t operation = 0;  ///< an Operation, likewise
+  std::uint8_t operation = 0;  ///< an Operation, if something is combined
   std::uint8_t unused[3] = {};
   std::uint32_t first_source = 0;  ///< index of the first source to combine into the target
   std::uint32_t sources = 0;
@@ -88,8 +88,9 @@ struct alignas(16) TiledCopy {
   std::uint8_t aligned = 0;  ///< addresses and lengths are multiples of this, up to 16
   std::uint8_t loops = 0;
   std::uint8_t unused = 0;
-  /// Each of these is 2^32 divided by a number, rounded up. Multiplying by it and taking the high
-  /// half divides by the number. This is exact for numbers as small as those of a tile.
+  /// Each of these is 2^32 divided by a number, rounded up. To divide x by the number, multiply x
+  /// by this value and take the high half of the product. The result is exact if x is as small as
+  /// numbers are in a tile.
   std::uint32_t over_part = 0, over_units = 0, over_blocks = 0;
   /// For a tile with all its rows: the blocks per segment that is read, and the units per segment
   /// that is written. See tile_memory.h.

@@ -27,7 +27,7 @@ struct RowWork {
   std::int64_t width_ratio = 1;
 };
 /// Does the same as copy.run(), but with this work for each row. The bytes and strides of `copy`
-/// are those of the destination. At the source they are `width_ratio` times as large.
+/// are valid for the destination. At the source they are `width_ratio` times as large.
 void run(const StridedCopy& copy, const std::byte* from, std::byte* to, const RowWork& work);
 
 /// The element that changes nothing when it is reduced into another one. It is stored in the first

@@ -31,7 +31,8 @@ Task make_task(const Program& program, const Region& from, const Buffers& source
 /// Copies regions to contiguous bytes at `to`, one region after the other, in the wire type.
 void pack_regions(const Program& program, const std::vector<Region>& regions,
                   const Buffers& buffers, std::byte* to);
-/// Copies contiguous bytes at `from` back to regions. If `add`, adds them to the data there.
+/// Copies contiguous bytes at `from` back to regions. If `add`, adds the bytes to the data of the
+/// regions.
 void unpack_regions(const Program& program, const std::byte* from,
                     const std::vector<Region>& regions, const Buffers& buffers, bool add);
 

@@ -123,7 +123,8 @@ class ThreadHub {
     return tl::unexpected(*failed_);
   }
 
-  /// `whom`: the device that this one waits for; kAbsent: some device that receives from this one.
+  /// `whom`: the device that the caller waits for; kAbsent: some device that receives from the
+  /// caller.
   template <class Done>
   Status wait(std::unique_lock<std::mutex>& lock, const Done& done, Device whom) {
     const auto end = std::chrono::steady_clock::now() + timeout_;

@@ -137,7 +137,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   found.type = kByte;
   found.count = static_cast<std::size_t>(slot);
   const auto to = place_of(*received, slot);
-  // If NCCL writes directly to the target, it also puts this rank's own part there.
+  // If NCCL writes directly to the target, it also writes this rank's own part to the target.
   if (!to || !moved) keep_moves(turn, found);
   const auto from = place_of(part);
   if (from && from->bytes == slot) {

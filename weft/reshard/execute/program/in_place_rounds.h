@@ -14,8 +14,9 @@ enum class InPlaceKind {
   kNothing,        ///< no data changes its place
   kSlice,          ///< every device keeps a part of its data and receives nothing
   kGather,         ///< every device keeps all its data and receives more
-  kReduceScatter,  ///< sums, in which no device keeps data that it sends
-  kReduceStaged,   ///< sums, in which devices also keep data that they send, as in an all-reduce
+  kReduceScatter,  ///< a reduction in which no device keeps data that it sends
+  kReduceStaged,   ///< a reduction in which devices also keep data that they send, as in an
+                   ///< all-reduce
   kExchange,       ///< devices replace their data by the data that they receive
 };
 

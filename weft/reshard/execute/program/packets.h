@@ -46,7 +46,7 @@ std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct);
 void prepare(const Program& program, const PacketTurn& turn, const Buffers& buffers);
 /// Copies the packet's parts to `out`, one behind the other.
 void pack(const Program& program, const Packet& packet, const Buffers& buffers, std::byte* out);
-/// Copies the packet's parts to their buffers, or adds them to the data there.
+/// Copies the packet's parts to their buffers, or adds them to the data of the buffers.
 void unpack(const Program& program, const Packet& packet, const std::byte* from,
             const Buffers& buffers);
 /// Fills regions with the neutral element of their arrays, which must have one: see combine.h.

@@ -12,7 +12,7 @@
 namespace weft::reshard::execute {
 
 /// Matches the messages that one device receives in a turn. Call match() for them in their order.
-/// Messages that add are counted separately from the others.
+/// Messages that add and messages that replace are counted separately.
 class Pairing {
  public:
   /// Finds the message that `message` of device `self` matches. `peer` is the turn of the device

@@ -25,7 +25,7 @@ struct Route {
   std::vector<const Layout*> layouts;
   /// Indexed by hop: the turn in which it happens. kNoTurn: nothing moves, because each part of the
   /// next layout lies inside a part of this layout (a view). The last hop always has a turn. This
-  /// turn puts everything that is not yet in the target buffer there.
+  /// turn copies everything that is not yet in the target buffer to this buffer.
   std::vector<std::int32_t> turn;
   std::int32_t turns = 0;
   bool sends = false;  ///< anything goes from one device to another

@@ -161,7 +161,7 @@ bool divide_alike(const Region& from, const Region& to) {
   while (!a.empty() && !b.empty()) {
     std::int64_t &x = a.back().extent, &y = b.back().extent;
     // The extent of the longer loop has to be a multiple of the shorter extent. The quotient
-    // remains as a loop outside.
+    // becomes the extent of a loop around it.
     const std::int64_t extent = std::min(x, y);
     if (x % extent != 0 || y % extent != 0) return false;
     x /= extent;

@@ -62,8 +62,8 @@ struct Runs {
   std::vector<Loop> loops;
 };
 
-/// The number of bytes of a unit: the largest number such that all runs begin and end at multiples
-/// of it.
+/// The number of bytes of a unit: the largest number of which all starts and ends of runs are
+/// multiples.
 Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   Bytes unit = 0;
   for (const Shuffle& shuffle : shuffles) {

@@ -210,7 +210,7 @@ class Shared final : public SharedTransport {
     }
   }
 
-  /// A device that has to act before this one can go on.
+  /// A device that has to act before this device can go on.
   Device awaited() const {
     for (std::size_t i = 0; i < progress_.replaced.size(); ++i) {
       const std::vector<IncomingChunk>& chunks = progress_.turn->replaces[i];

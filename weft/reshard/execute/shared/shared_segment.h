@@ -55,7 +55,7 @@ class SharedSegment {
   void make_private() { memory_.make_private(); }
 
   /// Registers this process as device `self`. Call this first, before other processes wait for this
-  /// one.
+  /// process.
   void attach(Device self) const;
   void detach(Device self) const;
 
