@@ -93,6 +93,9 @@ bench: setup ## build and run the benchmarks
 # this case, so that it shows the error.
 accuracy: tests-built ## measure the accuracy anew and write docs/reference/accuracy.md
 	@status=0; $(BUILD)/release/bench/accuracy --markdown >$(BUILD)/accuracy.md || status=$$?; \
+	  settings=0; echo >>$(BUILD)/accuracy.md; \
+	  $(BUILD)/release/bench/settings_accuracy --markdown >>$(BUILD)/accuracy.md || settings=$$?; \
+	  if [ $$settings -gt $$status ]; then status=$$settings; fi; \
 	  if [ $$status -le 1 ]; then mv $(BUILD)/accuracy.md docs/reference/accuracy.md; fi; exit $$status
 
 # Each part takes long, so each can run alone: make check-asan, check-tsan, check-fuzz.
