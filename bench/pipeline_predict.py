@@ -20,8 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIANTS = {
-    # variant: schedule, micro-batches, bar. None: no bar, because repeated measurements of this
-    # variant differ by more than the errors of the others.
+    # Maps each variant to its schedule, number of micro-batches and bar. If the bar is None, the
+    # variant has none, because its repeated measurements differ by more than the errors of other
+    # variants.
     "base": ("1f1b", 8, None),
     "base_again": ("1f1b", 8, None),
     "gpipe": ("gpipe", 8, 0.06),

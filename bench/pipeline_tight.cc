@@ -27,7 +27,7 @@ using weft::Nanos;
 
 /// The memory of the devices, as multiples of the least memory into which a plan fits.
 constexpr double kSlacks[] = {1.0, 1.05, 1.15, 1.3, 1.6, 2.0};
-constexpr std::int64_t kManyOps = 40'000'000;  ///< effort of the long planning
+constexpr std::int64_t kManyOps = 40'000'000;  ///< simulated ops of the plan made with more effort
 
 double now_ms() {
   timespec time{};

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST, LAST = 20, 49
 STEPS = 60
 
-# The shortest profiling code that a user would write: torch.profiler around the same steps.
+# The shortest profiling code that a user would write. It records the same steps as `weft record`,
+# with torch.profiler.
 OWN_PROFILER = f"""
 import runpy, sys
 from torch.optim.optimizer import register_optimizer_step_post_hook

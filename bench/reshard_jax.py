@@ -62,7 +62,7 @@ def scaled(case: Case, local: int, item: int, how: str) -> list[int]:
         dims = {"first": [0], "last": [len(shape) - 1]}.get(how, range(len(shape)))
         shape[min(dims, key=lambda dim: shape[dim])] *= 2
         part *= 2
-    while part > local and max(shape) % (2 * DEVICES) == 0:  # otherwise it would not divide evenly
+    while part > local and max(shape) % (2 * DEVICES) == 0:  # else halves would be uneven
         shape[shape.index(max(shape))] //= 2
         part /= 2
     return shape
@@ -71,7 +71,7 @@ def scaled(case: Case, local: int, item: int, how: str) -> list[int]:
 def sub_axes(side: Case) -> tuple[list[tuple[str, int]], list[list[str]]]:
     """The mesh with every axis divided into its used sub-axes ("x:(2)4"), and the axes of each dimension."""
     edges: dict[str, set[int]] = {name: {1, size} for name, size in side["mesh"]["axes"]}
-    used: list[list[tuple[str, int, int]]] = []  # by dimension: axis, product before, behind
+    used: list[list[tuple[str, int, int]]] = []  # per dimension: axis, and the bounds of the sub-axis
     for dim in side["dims"]:
         used.append([])
         for text in dim:
@@ -157,7 +157,7 @@ def measure(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
             result = jax.block_until_ready(ways[way]())
             times[way].append(time.perf_counter() - start)
             del result
-    ms = {way: min(values) * 1e3 for way, values in times.items()}  # other load only adds time
+    ms = {way: min(values) * 1e3 for way, values in times.items()}  # the minimum: other load only adds time
     item = {"shape": shape, "rival": name, "right": right, "theirs": ms[name], "weft": ms["weft"]}
     return item | {"ratio": ms[name] / ms["weft"], "bytes": int(np.prod(shape)) * dtype.itemsize}
 

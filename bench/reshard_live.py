@@ -150,7 +150,7 @@ def dtensor_planner() -> Callable[[Case], list[Op] | None]:
         for info in _gen_transform_infos_non_cached(*specs):
             left, now[info.mesh_dim] = info.src_dst_placements
             if left.is_shard() and now[info.mesh_dim].is_partial():
-                return None  # torch plans this, but refuses to run it
+                return None  # torch plans such a placement, but refuses to run the plan
             parts = math.prod(
                 size for size, place in zip(sizes, now, strict=True) if place.is_shard()
             )

@@ -13,7 +13,7 @@ namespace weft::cli {
 namespace {
 
 /// Figures of ranks in the same row differ by at most this fraction of the largest figure in their
-/// column. This is about the noise of steps.
+/// column. Step times of equal ranks differ by about this fraction.
 constexpr double kAlike = 0.02;
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace weft::cli {
 
-/// A row of such a table.
+/// A row of a table in which ranks that behave alike share a row.
 struct FoldedRank {
   std::size_t index = 0;  ///< the first rank of the row, as an index into the list of ranks
   std::size_t alike = 0;  ///< how many later ranks share the row

@@ -15,7 +15,8 @@ std::string list_readers(const Terminal& terminal) {
   for (const auto& reader : trace::readers()) {
     table.add_row({reader->name(), reader->description()});
   }
-  // These two are not in readers(), since their files usually add to a trace of another reader.
+  // Execution traces and logs of probes are not in readers(), since these files usually add to a
+  // trace of another reader.
   table.add_row({trace::kExecutionTraceName, trace::kExecutionTraceDescription});
   table.add_row({trace::kProbeLogName, trace::kProbeLogDescription});
   return table.print(terminal);

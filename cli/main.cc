@@ -130,7 +130,7 @@ int main_guarded(int argc, char** argv) {
   keep_standard_streams();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool quiet = mentions(words, "--quiet");
-  if (quiet) console.err.is_terminal = false;  // so no progress line is drawn
+  if (quiet) console.err.is_terminal = false;  // progress lines need a terminal
   if (mentions(words, "--no-color")) console.out.colour = console.err.colour = false;
   ExitCode code = ExitCode::kInternal;
   try {

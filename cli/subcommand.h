@@ -53,7 +53,7 @@ class Arguments {
 
  private:
   friend class ArgumentParser;
-  std::map<std::string, std::vector<std::string>> values_;  ///< of every declared flag
+  std::map<std::string, std::vector<std::string>> values_;  ///< values of every declared flag
 };
 
 /// What a verb gets to talk to the user: the terminals, and the places for its result and notes.
@@ -94,7 +94,7 @@ struct Subcommand {
   /// With sub_verbs: a word for what the verb does if no sub-verb is named, such as "planning".
   std::string bare_name;
 
-  /// "compare" of "pipeline compare".
+  /// The last word of the name: "compare" of "pipeline compare".
   std::string own_name() const { return name.substr(name.rfind(' ') + 1); }
 };
 

@@ -93,7 +93,8 @@ Status limit_cpu(const CpuController& controller, const Cluster& cluster, const 
   std::int64_t quota = cpu_quota_us(host);
   std::int64_t period = kCpuPeriodUs;
   std::error_code error;
-  // The group may remain from an earlier setting; then its limit has to be lifted below.
+  // A host without a limit needs no group. But if a group exists from an earlier setting, the code
+  // below must remove its limit.
   if (quota == 0 && !fs::exists(group, error)) return {};
   fs::create_directories(group, error);
   if (error) return cannot("make a group", group, error.value());

@@ -14,7 +14,7 @@
 
 namespace weft::testbed {
 
-inline constexpr const char* kInterface = "eth0";       ///< the interface of a host
+inline constexpr const char* kInterface = "eth0";       ///< name of a host's network interface
 inline constexpr const char* kSubnet = "10.77.0.0/16";  ///< the same for every cluster
 
 /// The prefix of all namespaces of Weft.

@@ -53,8 +53,7 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
                                             {"NCCL_SOCKET_IFNAME", "lo"},
                                             {"GLOO_SOCKET_IFNAME", "lo"}};
   if (cluster.mps) {
-    // Each rank gets the same share of the GPU. Then the "speed" of a host reduces the shares of
-    // its ranks.
+    // The share of a rank is an equal share of the GPU, multiplied by the "speed" of its host.
     const int share = 100 * cluster.hosts[host].speed_permille / 1000 / world;
     set["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(std::max(1, share));
   }

@@ -48,7 +48,7 @@ Result<std::optional<Standing>> find_standing(const std::string& name);
 /// Returns nullopt if another run has reserved the cluster.
 Result<std::optional<Lock>> reserve(const std::string& name);
 
-std::string hosts_path(const std::string& cluster);  ///< the /etc/hosts of all hosts
+std::string hosts_path(const std::string& cluster);  ///< path of the /etc/hosts that all hosts use
 std::string agent_path(const std::string& cluster);  ///< a script that mpirun calls instead of rsh
 /// The folder that is /dev/shm on that host; each host has its own shared memory.
 std::string shared_memory_path(const std::string& cluster, const std::string& host);

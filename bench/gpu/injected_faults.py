@@ -24,7 +24,8 @@ from pathlib import Path
 
 import one_gpu
 
-# Fault -> the kind of finding that must report it, and the rank it must name (None: any rank).
+# Maps each fault to the kind of finding that must report it, and to the rank that this finding must
+# name (None: any rank).
 FAULTS = {
     "sleeping-rank": ("straggler", 2),
     "busy-rank": ("straggler", 1),

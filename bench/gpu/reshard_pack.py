@@ -319,7 +319,8 @@ def check_strips(library, rng, numpy_rng):
 
 
 def check_adds(library, rng):
-    """Neutral elements, then addends: several with equal boxes, and one that overlaps them."""
+    """Fills boxes with neutral elements, then adds addends: several with equal boxes, and one that
+    overlaps them."""
     name, (dtype, element) = rng.choice(list(TYPES.items()))
     complex_or_bool = dtype.is_complex or dtype == torch.bool
     operation = rng.choice(["sum", "prod"] if complex_or_bool else list(COMBINE))

@@ -23,7 +23,7 @@ struct Session {
   Device rank = 0;
 };
 
-/// An array to move, with everything that is needed for that.
+/// An array to move, and everything that the move needs.
 struct Redistribution {
   Problem problem;
   Plan plan;

@@ -67,7 +67,7 @@ class Rank:
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
         dist.init_process_group("nccl")
         self.rank = dist.get_rank()
-        self.meshes = {}  # shape -> mesh. Kept, because each new mesh makes new communicators
+        self.meshes = {}  # mesh of each shape; kept, because each new mesh makes new communicators
 
     def mesh_of(self, case):
         from torch.distributed.device_mesh import init_device_mesh
@@ -156,7 +156,7 @@ def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
     rank = Rank()
     torch, dist = rank.torch, rank.dist
     with_kernels = running.kernels
-    prepared = {}  # whether kernels are used -> redistributions prepared for this variant
+    prepared = {}  # the prepared redistributions with (True) and without (False) kernels
     if with_kernels() is None:
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 

@@ -82,8 +82,9 @@ constexpr const char* kOneStep =
 constexpr const char* kNoMemory =
     "No allocations were recorded: weft record --memory, if memory matters.";
 
-/// For recordings of weft record. It always marks steps. If there are devices, it records their
-/// work and the waits between streams. So there is no advice about these.
+/// For recordings of weft record. weft record always marks steps. If there are devices, it records
+/// their work and the waits between streams. So there is no advice about marks of steps, device
+/// work and waits.
 constexpr Recorder kByWeft[] = {
     {"kineto", nullptr, kOneStep, kKinetoSizes, nullptr, nullptr,
      "No tensor shapes were recorded: weft record without --no-shapes", kNoMemory,

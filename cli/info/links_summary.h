@@ -22,7 +22,7 @@ bool all_are_links(const std::vector<std::string>& inputs);
 /// latency, bandwidth and spread. If some links are slower than others, it ends with the slowest
 /// pairs of ranks.
 std::string links_text(const std::vector<cost::LinkTable>& tables, const Terminal& terminal);
-/// Writes the same as a JSON array with one object per table.
+/// Writes the facts of links_text() as a JSON array with one object per table.
 void write_links_summary(JsonWriter& json, const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::cli

@@ -16,7 +16,7 @@ namespace weft::cli {
 
 struct StepSummary {
   std::int64_t number = 0;
-  Nanos host_duration = 0;  ///< between the step marks on the host; the device may lag behind
+  Nanos host_duration = 0;  ///< time from mark to mark on the host; the device may lag behind
 };
 
 struct CollectiveSummary {
@@ -49,7 +49,7 @@ struct RankSummary {
   std::int64_t kernels = 0;
   std::int64_t streams = 0;  ///< device streams that did work
   Nanos start = 0;           ///< Unix time of the first event
-  Nanos span = 0;            ///< first start to last end
+  Nanos span = 0;            ///< from the first start to the last end
   std::vector<StepSummary> steps;
   std::vector<CollectiveSummary> collectives;  ///< sorted by name
   WireSummary wire;
@@ -61,7 +61,7 @@ struct RunSummary {
   const trace::Run* run = nullptr;
   std::vector<RankSummary> ranks;
   std::int64_t missing_count = 0;
-  std::vector<std::int64_t> missing_ranks;  ///< the first few of them
+  std::vector<std::int64_t> missing_ranks;  ///< the first few missing ranks
   std::vector<WireSummary> bystanders;      ///< one per entry of Run::bystanders, in its order
 };
 

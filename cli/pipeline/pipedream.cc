@@ -18,7 +18,7 @@ using pipeline::PipedreamAnswer;
 using pipeline::PipedreamLevel;
 using pipeline::PipedreamStage;
 
-constexpr std::int64_t kMostDevices = 4096;  ///< over all levels together
+constexpr std::int64_t kMostDevices = 4096;  ///< product over all levels
 
 /// Parses --devices "4x4" and --bandwidth "8e9,1.25e9" into the levels of PipeDream's cluster,
 /// innermost first.

@@ -48,9 +48,9 @@ Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Pro
                                  Diagnostics& diagnostics);
 /// What --stages, --replicas, --chunks and --schedule ask for.
 Result<pipeline::PlannerOptions> planner_options(const Arguments& arguments);
-/// `weft pipeline PROFILE --cluster C --microbatches M`.
+/// Runs `weft pipeline PROFILE --cluster C --microbatches M`.
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
-/// `weft pipeline PROFILE --model pipedream`.
+/// Runs `weft pipeline PROFILE --model pipedream`.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 
 /// The names of all schedules that can be made for given stages. `weft pipeline export --schedule`

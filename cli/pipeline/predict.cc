@@ -42,7 +42,7 @@ Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--microbatches: {} is not between 1 and 100000", micro_batches));
   }
-  // Without the flag this is 0, which means: as many micro-batches as were recorded.
+  // Without --microbatches the number is 0, which means: as many micro-batches as were recorded.
   question.micro_batches = static_cast<pipeline::Micro>(micro_batches);
   WEFT_ASSIGN(question.links, cost::read_links(arguments.all("--links")));
   return question;

@@ -46,7 +46,7 @@ std::string entry(const std::string& left, std::size_t column, const std::string
   return out.replace(0, 2 + left.size(), name);
 }
 
-/// Verbs or sub-verbs, one entry each.
+/// The entries of a help text for verbs or sub-verbs.
 std::string name_entries(const std::vector<Subcommand>& commands, const Terminal& terminal) {
   std::size_t column = 0;
   for (const Subcommand& command : commands) column = std::max(column, command.own_name().size());
@@ -77,7 +77,7 @@ std::string spelled(const Flag& flag) {
 }
 
 std::vector<std::string> usage_lines(const Subcommand& command) {
-  if (command.inputs.starts_with("-- ")) {  // flags after the other command would belong to it
+  if (command.inputs.starts_with("-- ")) {  // a flag after COMMAND belongs to COMMAND
     return {fmt::format("weft {} [FLAG]... {}", command.name, command.inputs)};
   }
   std::vector<std::string> lines = {fmt::format("weft {}{}{} [FLAG]...", command.name,

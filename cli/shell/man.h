@@ -9,9 +9,9 @@
 
 namespace weft::cli {
 
-/// weft(1).
+/// The man page weft(1).
 std::string program_page(const std::vector<Subcommand>& commands);
-/// weft-VERB(1) or weft-VERB-SUB-VERB(1).
+/// The man page weft-VERB(1) or weft-VERB-SUB-VERB(1).
 std::string verb_page(const Subcommand& command);
 
 }  // namespace weft::cli

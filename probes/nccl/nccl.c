@@ -154,7 +154,7 @@ static int kind_of(uint64_t mask) { return mask == 0 ? -1 : __builtin_ctzll(mask
 struct event {
   uint64_t mask; /* 1 << kind */
   const void* parent;
-  const struct nccl_coll* coll; /* also of collectives by copy engines */
+  const struct nccl_coll* coll; /* set also for collectives by copy engines */
   const struct nccl_p2p* p2p;
   const struct nccl_proxy_op* proxy_op;
   const struct nccl_proxy_step* proxy_step;

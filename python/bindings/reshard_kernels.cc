@@ -97,7 +97,8 @@ std::vector<WiredFacts> facts(const PyProgram& program,
 
 Result<PyBatch> batch_of(const PyKernels& kernels, const PyProgram& program,
                          const cuda::Batch& batch) {
-  const std::size_t buffers = program_in(program).buffers.size() + 1;  // the batch's staging memory
+  const std::size_t buffers =
+      program_in(program).buffers.size() + 1;  // and the batch's staging memory
   PyBatch made;
   WEFT_ASSIGN(made.before, PyCopies::make(kernels.gpu, batch.before, buffers));
   WEFT_ASSIGN(made.after, PyCopies::make(kernels.gpu, batch.after, buffers));

@@ -106,7 +106,7 @@ void bind_reshard_process(nb::module_& module) {
           },
           nb::arg("plan"), nb::arg("processes"), nb::arg("process"), nb::arg("budget") = 0)
       .def_prop_ro("buffers", [](const PyProcess& self) {
-        // Without the last buffer, which is staging memory: execute() allocates it.
+        // The last buffer is left out: it is staging memory, which execute() allocates.
         return std::vector<Bytes>(self.merged.buffers.begin(), self.merged.buffers.end() - 1);
       });
 

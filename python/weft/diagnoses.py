@@ -91,7 +91,7 @@ class Finding:
     count: int
     """Number of ops that the cause affects."""
     advice: str
-    """What to do about it."""
+    """What to do about the finding."""
     show: str
     """The command that shows the finding in detail."""
     what_if: str | None

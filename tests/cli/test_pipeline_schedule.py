@@ -114,7 +114,8 @@ def test_an_impossible_pipeline_gives_one_sentence(
 def test_a_pipeline_without_a_schedule_does_not_affect_others(
     weft: Weft, tmp_path: Path
 ) -> None:
-    # Each stage of the device fits alone, but one micro-batch does not fit through both.
+    # Each of the device's two stages fits into memory alone. But one micro-batch in both stages
+    # does not fit.
     both = {"P": 2, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "device": [0, 0], "mem_f": 2,
             "mem_b": 0, "mem_w": -2, "max_mem": 3}  # fmt: skip
     file = write(tmp_path / "some.json", [SMALL, {**SMALL, "cap_F": 0}, both, NAMED])

@@ -346,7 +346,7 @@ def test_output_does_not_depend_on_threads(weft: Weft) -> None:
 def test_every_field_is_documented(weft: Weft) -> None:
     page = (ROOT / "docs/reference/cli.md").read_text()
     documented = set(re.findall(r"`([a-z_]+)`", page.partition("## weft replay")[2]))
-    shared = {"id", "severity", "count", "what", "advice", "places"}  # of diagnostics, as in weft info
+    shared = {"id", "severity", "count", "what", "advice", "places"}  # fields of diagnostics (weft info)
 
     def keys(value: Any) -> Iterator[str]:
         if isinstance(value, dict):

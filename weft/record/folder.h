@@ -42,8 +42,8 @@ struct RecordedFile {
 };
 
 struct RecordedFolder {
-  std::vector<RecordedFile> traces;  ///< by name; without *.job.json
-  std::vector<JobFacts> jobs;        ///< by rank
+  std::vector<RecordedFile> traces;  ///< sorted by name; without *.job.json
+  std::vector<JobFacts> jobs;        ///< sorted by rank
   std::vector<ProcessNote> notes;
   std::int64_t running = 0;  ///< number of processes that are recording into the folder now
   std::int64_t claims = 0;   ///< number of processes that took a step; 0 again after tidy_up()

@@ -15,7 +15,8 @@ Status require(bool holds, const char* what) {
   return fail(ErrorCode::kBadInput, std::string("the recording contradicts itself: ") + what);
 }
 
-/// Number of rows of the table that `detail` of such events points into; 0 if there is none.
+/// Number of rows of the table with the details of this kind of events; 0 if the kind has no
+/// details.
 std::size_t details_of(const RankTrace& trace, EventKind kind) {
   switch (kind) {
     case EventKind::kHostOp:

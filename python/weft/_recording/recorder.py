@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface that a framework's hook implements. A Window calls the methods in the order in
-which they stand here."""
+which this class lists them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Window:
         parent does not belong to the child."""
         self._step = 0
         self._marked: Optional[int] = None  # the current step, if it is marked in the recording
-        self._state = "waiting"  # see the head of this file
+        self._state = "waiting"  # one of the states in the docstring of this file
         self._busy = False
         self._on_idle: Optional[Callable[[], None]] = None
         self._stem = ""

@@ -108,7 +108,7 @@ class _Functions:
     """Notes which tf.functions are running, and which of them train."""
 
     def __init__(self) -> None:
-        self._open: Dict[int, int] = {}  # thread -> the outermost function that it is calling
+        self._open: Dict[int, int] = {}  # maps a thread to its outermost open function
         self._training: Set[int] = set()
 
     def call(self, function: Any, run: Any, args: Any, kwargs: Any) -> Tuple[Any, bool]:
@@ -175,7 +175,7 @@ def _hook_eager_optimizers(window: Window, rounds: Rounds, functions: _Functions
     try:
         from keras.src.optimizers.base_optimizer import BaseOptimizer
     except ImportError:
-        return  # no Keras, no optimizers
+        return  # without Keras there are no optimizers
     import tensorflow
 
     apply = BaseOptimizer.apply

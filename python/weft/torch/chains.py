@@ -47,7 +47,7 @@ def rounded(size: int) -> int:
 @dataclass(frozen=True)
 class Chain:
     steps: tuple[Collective, ...]
-    shapes: tuple[tuple[int, ...], ...]  # of this rank's part after each step
+    shapes: tuple[tuple[int, ...], ...]  # shape of this rank's part after each step
     received: int  # elements that a rank receives in all steps; the maximum over all ranks
     padding: int  # elements that the steps add to make parts equally large
     held: int  # elements of memory in addition to source and target; the maximum over all ranks

@@ -93,8 +93,8 @@ class Tile:
     them."""
 
     counts: tuple[int, ...]  # number of parts along each axis of the mesh
-    steps: tuple[tuple[int, int], ...]  # per axis, from part to part: (dimension, indices)
-    shape: tuple[int, ...]  # of each part
+    steps: tuple[tuple[int, int], ...]  # per axis: (dimension, distance between two parts)
+    shape: tuple[int, ...]  # shape of each part
     first: tuple[int, ...]  # index, in the array, of the first element of the first part
     slot: int  # number of the first part's slot
 
@@ -120,8 +120,8 @@ class Tile:
 class View:
     """An array, seen as parts that each have a slot of a buffer."""
 
-    shape: tuple[int, ...]  # of the array
-    sizes: tuple[int, ...]  # of the mesh axes that divide the array
+    shape: tuple[int, ...]  # shape of the array
+    sizes: tuple[int, ...]  # sizes of the mesh axes that divide the array
     slot: int  # elements per slot
     total: int  # elements of all slots
     tiles: tuple[Tile, ...]  # the parts

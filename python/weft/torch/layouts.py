@@ -51,9 +51,9 @@ class Spec:
     """
 
     shape: tuple[int, ...]
-    sizes: tuple[int, ...]  # of the mesh dimensions
-    ranks: tuple[int, ...]  # in row-major order of the mesh
-    placed: tuple[Placed, ...]  # one for each dimension of the mesh
+    sizes: tuple[int, ...]  # sizes of the mesh dimensions
+    ranks: tuple[int, ...]  # ranks of the mesh, in row-major order
+    placed: tuple[Placed, ...]  # one placement for each dimension of the mesh
     # For each array dimension, the mesh dimensions that shard it, most significant first. An empty
     # tuple means that this order is the order of the mesh dimensions.
     order: tuple[tuple[int, ...], ...] = ()

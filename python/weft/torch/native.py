@@ -81,7 +81,7 @@ class Collective:
     kind: Kind
     axes: tuple[int, ...]  # dimensions of the mesh along which ranks take part: one, or all
     ranks: int  # number of ranks that take part together
-    shape: tuple[int, ...]  # of this rank's part before
+    shape: tuple[int, ...]  # shape of this rank's part before the collective
     taken: tuple[slice, ...]  # the piece of that part that the rank gives to the collective
     all_taken: bool  # every rank gives its whole part to the collective
     sent: View | None = None  # slots of the input
@@ -155,8 +155,8 @@ class Change:
     reduction: str
     axes: tuple[int, ...]  # dimensions of the mesh along which the collective runs
     cut: tuple[int, ...]  # dimensions of the mesh that are replicated before and sharded after
-    has: Boxes  # what each rank has before
-    wants: Boxes  # what each rank needs after
+    has: Boxes  # what each rank has before the redistribution
+    wants: Boxes  # what each rank needs after the redistribution
     rank: int
     uneven: bool  # parts may be padded, or broadcast by the ranks that have them
 
@@ -436,7 +436,7 @@ class Call:
     given: torch.Tensor  # the piece with which this rank takes part
     out: torch.Tensor
     group: Any
-    ranks: list[int]  # of the group
+    ranks: list[int]  # ranks of the group
     prefilled: torch.Tensor | None  # see run_collective()
 
 

@@ -49,7 +49,7 @@ class PlanKey:
 
     source: Spec
     target: Spec
-    dtype: torch.dtype  # on the wire
+    dtype: torch.dtype  # element type on the wire
     link: tuple[str, str]
     others: tuple[int, ...] = ()  # ranks that only other arrays of the same program need
 
@@ -251,7 +251,7 @@ class Ready:
     result: DTensorSpec
     same: bool  # nothing changes, so the result shares the memory of the array
     given: int  # bytes of this rank's old part in the wire type
-    shape: tuple[int, ...]  # of this rank's new part
+    shape: tuple[int, ...]  # shape of this rank's new part
     travels: torch.dtype  # the wire type
     scale: float  # see scale_of()
     move: Mover | None  # None if this rank is in neither mesh

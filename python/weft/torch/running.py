@@ -65,7 +65,8 @@ class Transport:
 def transport_between(
     ranks: Iterable[int], device: torch.device, timeout: float | None
 ) -> Transport:
-    """All of the ranks make this call, and calls for several sets of ranks in the same order."""
+    """All ranks of the set make this call. A rank that is in several sets makes its calls in the
+    same order as the other ranks."""
     every = tuple(sorted(set(ranks)))
     if backends.in_groups(device):
         return Transport(every, True)

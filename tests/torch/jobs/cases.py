@@ -337,11 +337,12 @@ def case_one_collective_is_the_whole_redistribution() -> None:
         assert kinds((8, 4), grid(), [R, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds((8, 6), grid(), [R, P], [S1, R]) == ["all_reduce"]
         assert kinds((8, 4), grid(), [R, S0], [S0, R]) == []
-        # The parts differ in size, or their order is not the order of the ranks.
+        # No single collective is used here: the parts differ in size, or are not in the order of
+        # the ranks.
         assert kinds((5, 4), grid(), [S0, R], COPIES) == []
         assert kinds((8, 4), grid(), [S0, S0], [R, S0]) == []
         assert kinds((8, 4), turned, [S0, R], COPIES) == []
-        # This needs two collectives.
+        # This change needs two collectives.
         assert kinds((8, 4), grid(), [P, P], COPIES) == []
     finally:
         native.run_collective, neighbours.neighbours_of = usual, shared

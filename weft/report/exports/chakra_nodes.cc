@@ -97,7 +97,7 @@ class RankNodes {
  private:
   struct Row {
     std::int64_t number = 0;
-    Nanos rest = 0;  ///< remainder below 1 us of the durations so far; the next node gets it
+    Nanos rest = 0;  ///< remainder below 1 us; it is added to the next node of the lane
   };
 
   /// Finds begin_, the time at which this rank's first op starts. The first ops of a rank depend on

@@ -41,7 +41,7 @@ struct ChakraPlan {
   /// message between two ranks as a collective. It has two messages here if both ranks send, else
   /// one. All other collectives have none.
   std::vector<std::vector<Message>> messages;
-  std::vector<std::string> group;                             ///< per collective: ChakraNode::group
+  std::vector<std::string> group;  ///< ChakraNode::group of each collective
   std::map<std::vector<std::int32_t>, std::int32_t> numbers;  ///< members of a group -> its number
 };
 

@@ -80,8 +80,8 @@ TEST(ChakraExport, RoundingErrorsDoNotAddUp) {
       const bool kernel = node.type == NodeType::kCompute && !node.on_host && node.name != "pause";
       if (kernel) micros += node.duration_micros;
     }
-    // The sum is not exact: pauses and transfers on the same streams also take part in the
-    // rounding.
+    // The sum is not exact, because the rounding also moves remainders between kernels, pauses and
+    // transfers of a stream.
     EXPECT_NEAR(static_cast<double>(micros), static_cast<double>(kernels) / kMicrosecond,
                 0.01 * static_cast<double>(kernels) / kMicrosecond);
   }
@@ -258,7 +258,8 @@ TEST(ChakraExport, RingOfBufferedSendsHasNoCycle) {
   const auto job = predict::make_job(made_ring(4), diagnostics);
   ASSERT_TRUE(job) << job.error().text();
   EXPECT_EQ(job->graph.collectives.size(), 4u);
-  std::map<std::pair<std::int32_t, std::int32_t>, int> ends;  // by source and destination
+  std::map<std::pair<std::int32_t, std::int32_t>, int>
+      ends;  // number of ends, by source and destination
   for (const auto& nodes : nodes_of(*job)) {
     ASSERT_EQ(nodes.size(), 2u);
     EXPECT_EQ(nodes[0].type, NodeType::kSend);

@@ -57,7 +57,7 @@ class RankTracks {
     std::vector<std::vector<LaidSpan>> lanes(trace_.lanes.size());
     const trace::Events& events = trace_.events;
     for (std::uint32_t i = 0; i < events.size(); ++i) {
-      if (events.kind[i] == EventKind::kMemory) continue;  // part of the memory curve
+      if (events.kind[i] == EventKind::kMemory) continue;  // drawn as the memory curve
       // An annotation encloses the ops that it annotates, even if one op lasts exactly as long.
       const bool outer =
           events.kind[i] == EventKind::kAnnotation || events.kind[i] == EventKind::kGpuAnnotation;

@@ -195,7 +195,7 @@ class Aligner {
   void enforce_causality() {
     struct Breach {
       double size;              // ns: how long before the last arrival the member left
-      std::size_t early, late;  // samples: the member, and the last arrival
+      std::size_t early, late;  // samples of the member and of the last arrival
     };
     struct PairBreaches {
       std::size_t seen = 0;
@@ -232,8 +232,8 @@ class Aligner {
     }
   }
 
-  // These return the end and the start of a sample on the common clock, according to the current
-  // solution.
+  // end() and start() return the end and the start of a sample on the common clock, according to
+  // the current solution.
   double end(std::size_t i) const {
     const ClockSample& s = problem_.samples[i];
     return s.end + solution_.offset[s.clock] + solution_.rate[s.clock] * s.place;

@@ -15,7 +15,7 @@
 namespace weft::trace {
 namespace {
 
-using Job = Run;  // inside a TEST, Run is GoogleTest's
+using Job = Run;  // inside a TEST, `Run` is a member of GoogleTest's class
 
 Alignment align_run(const Job& run, Diagnostics& diagnostics) {
   return align(run, match_calls(run, diagnostics), {}, diagnostics);

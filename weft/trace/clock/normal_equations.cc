@@ -124,7 +124,7 @@ std::vector<double> SparseEquations::solve(std::vector<double> x) const {
   for (std::size_t round = 0; round < most_rounds && left > enough; ++round) {
     const std::vector<double> moved = times(direction, ridge);
     const double curvature = dot(direction, moved);
-    if (curvature <= 0) break;  // the rest is rounding error
+    if (curvature <= 0) break;  // only rounding errors are left
     const double step = left / curvature;
     for (std::size_t i = 0; i < size; ++i) {
       x[i] += step * direction[i];

@@ -59,9 +59,9 @@ class DenseEquations {
   std::vector<double> right_;
 };
 
-/// The same equations without a matrix: keeps the rows and solves by conjugate gradients. This
-/// takes a few dozen iterations, and each takes time linear in the number of observations. Meant
-/// for a thousand ranks.
+/// The equations of DenseEquations, but without a matrix: keeps the rows and solves by conjugate
+/// gradients. This takes a few dozen iterations, and each takes time linear in the number of
+/// observations. Meant for a thousand ranks.
 class SparseEquations {
  public:
   using Term = EquationTerm;
@@ -88,7 +88,8 @@ class SparseEquations {
 
  private:
   struct Row {
-    /// The row's terms lie in terms_. They begin at the `end` of the row before and end here.
+    /// Index behind the last term of this row in terms_. The terms of the row begin at the `end` of
+    /// the previous row.
     std::size_t end;
     double factor;
   };

@@ -29,7 +29,7 @@ Equations made_equations(std::size_t clocks, bool chain) {
   for (std::size_t c = 1; c < clocks; ++c) add_pair(c, chain ? c - 1 : c / 2);
   if (chain) return equations;
   for (int round = 0; round < 5; ++round) {
-    // All clocks against their weighted mean.
+    // Compare all clocks with their weighted mean.
     std::vector<Term> sum;
     double total = 0;
     for (std::size_t c = 0; c < clocks; ++c) {

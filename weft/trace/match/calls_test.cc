@@ -100,7 +100,7 @@ TEST(Calls, AnnotationNamesThePeerIfArgumentsAreMissing) {
 TEST(Calls, WorkLaunchedBeforeTheWindowTakesItsArgumentsFromAnotherStep) {
   MadeRank rank(0, 2);
   const std::int64_t sizes[] = {100, 200, 300};
-  for (int k = 0; k < 11; ++k) {  // the first two of eleven were launched before
+  for (int k = 0; k < 11; ++k) {  // the first two were launched before the recording
     const auto kernel = rank.kernel(kAllReduceKernel, 1000 * (k + 1), 100);
     if (k >= 2) rank.describe(kernel, "allreduce", sizes[(k + 1) % 3]);
   }
@@ -126,7 +126,8 @@ TEST(Calls, WithoutAPeriodOnlyTheGroupIsFilledIn) {
 TEST(Calls, HostSideCollectivesAreTheirAnnotations) {
   MadeRank rank(0, 2);
   rank.annotation("gloo:all_reduce", 0, 100);
-  rank.annotation("nccl:all_reduce", 200, 100);  // only enqueues the kernel
+  rank.annotation("nccl:all_reduce", 200,
+                  100);  // this annotation only covers enqueueing the kernel
   rank.host("c10d::allreduce_", 0, 10);
   const auto calls = calls_of(rank.trace);
   ASSERT_EQ(calls.size(), 1u);

@@ -302,7 +302,8 @@ class CollectiveMatcher {
   }
 
   MatchContext& c_;
-  const std::vector<std::vector<std::int64_t>> by_step_;  // for calls without recorded number
+  const std::vector<std::vector<std::int64_t>>
+      by_step_;  // numbers for calls without recorded number
 };
 
 }  // namespace

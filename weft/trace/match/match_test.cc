@@ -12,7 +12,7 @@
 namespace weft::trace {
 namespace {
 
-using Job = Run;  // inside a TEST, Run is GoogleTest's
+using Job = Run;  // inside a TEST, `Run` is a member of GoogleTest's class
 
 constexpr const char* kSendRecvKernel = "ncclDevKernel_SendRecv(args)";
 

@@ -10,7 +10,7 @@
 namespace weft::trace {
 namespace {
 
-using Job = Run;  // inside a TEST, Run is GoogleTest's
+using Job = Run;  // inside a TEST, `Run` is a member of GoogleTest's class
 
 const std::vector<MultiRankSet>& sets() {
   static const std::vector<MultiRankSet> list =
@@ -58,7 +58,8 @@ TEST(MultiRank, EndsOfMatchedCallsAgreeAndNoMatchIsShifted) {
     EXPECT_LT(a.worst, 8 * kMillisecond) << set.name;
     EXPECT_EQ(diagnostics.count_of("message-peer-unknown"), 0) << set.name;
     EXPECT_EQ(diagnostics.count_of("clock-jump"), 0) << set.name;
-    // Only calls that the edges of the window cut off have no partner.
+    // Only calls at the begin and the end of the window have no partner, because not all ranks
+    // recorded them.
     std::size_t complete = 0;
     for (const Match& m : matches) complete += m.complete() ? 1 : 0;
     EXPECT_GE(complete * 10, matches.size() * 9) << set.name;

@@ -10,7 +10,7 @@
 namespace weft::trace {
 namespace {
 
-using Job = Run;  // inside a test, Run is GoogleTest's
+using Job = Run;  // inside a TEST, `Run` is a member of GoogleTest's class
 
 RankTrace trace_of(const std::string& file, Nanos epoch) {
   MadeRank rank(0, 1);

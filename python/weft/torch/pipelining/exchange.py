@@ -35,7 +35,7 @@ AHEAD = 4  # number of receives from one peer that are posted before they are ne
 class Key:
     """The values (kind F) or gradients (kind B) of a micro-batch that cross one cut."""
 
-    cut: int  # between stages `cut` and `cut` + 1
+    cut: int  # the cut between stages `cut` and `cut` + 1
     kind: str
     microbatch: int
 

@@ -43,7 +43,7 @@ class PlannedStage:
 class Plan:
     name: str  # the name of the file, or "the plan"; used in messages
     microbatches: int
-    devices: int  # of the cluster, including idle ones
+    devices: int  # number of devices of the cluster, including idle ones
     stages: tuple[PlannedStage, ...]
     orders: Mapping[tuple[int, ...], tuple[Op, ...]]
     """Key: a group of devices. Value: the ops of all stages of the group, in the order in which

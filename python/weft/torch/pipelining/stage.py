@@ -26,7 +26,7 @@ class _Kept:
     differentiable: list[bool] = field(default_factory=list)  # which outputs get gradients
     loss: Loss | None = None
     random: list[Tensor] = field(default_factory=list)  # state of random generators, to recompute
-    split: SplitBackward | None = None  # between the halves of a split backward
+    split: SplitBackward | None = None  # set between the halves of a split backward
 
 
 class Stage:

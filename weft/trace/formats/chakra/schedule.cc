@@ -148,7 +148,7 @@ class Scheduler {
       for (const Index before : out_.follows[i]) followers[before].push_back(i);
       if (open[i] == 0) ready.emplace(0, i);
     }
-    std::map<std::pair<bool, std::int64_t>, Nanos> free;  // row -> when it is free
+    std::map<std::pair<bool, std::int64_t>, Nanos> free;  // time from which each row is free
     while (!ready.empty()) {
       const auto [time, i] = ready.top();
       ready.pop();

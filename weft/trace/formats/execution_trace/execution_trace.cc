@@ -31,7 +31,7 @@ struct RawNode {
   ExecutionNode node;
   std::string_view name;
   std::string_view inputs, input_types, outputs;
-  // Only schema 1.1.0 has attributes for these.
+  // Only schema 1.1.0 has attributes for the following arguments of collectives.
   std::string_view collective, dtype, group;
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;

@@ -46,7 +46,7 @@ bool read_tensor(std::string_view body, std::int64_t& elements, std::int64_t& si
 // bracket.
 TensorSum sum_tensors(std::string_view json) {
   TensorSum sum;
-  std::size_t open = std::string_view::npos;  // the last "[", unless a "]" came after it
+  std::size_t open = std::string_view::npos;  // the last "["; npos if a "]" came after it
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (c == '"') {

@@ -74,7 +74,7 @@ std::vector<std::int32_t> steps_of(const Timeline& timeline,
     for (const std::uint32_t use : response.uses) ++total[timeline.use(use).tensor];
   }
   std::map<std::uint32_t, std::int32_t> seen;
-  std::map<std::int32_t, std::size_t> tensors;  // step -> number of tensors
+  std::map<std::int32_t, std::size_t> tensors;  // number of tensors in each step
   std::vector<std::int32_t> steps;
   for (const Response& response : responses) {
     std::int32_t step = -1;

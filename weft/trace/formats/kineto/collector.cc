@@ -301,8 +301,8 @@ void Collector::note_group(const RawEvent& event) {
   if (!group.ranks.empty()) groups_.insert_or_assign(group.name, std::move(group));
 }
 
-// Returns the index of the event's detail record; kNone if there is nothing to record. The other
-// *_detail() functions do the same.
+// Returns the index of the event's detail record; kNone if there is nothing to record. All
+// functions called *_detail() return such an index.
 std::uint32_t Collector::host_detail(const RawEvent& event) {
   trace_.facts.stacks |= event.has_stack;
   HostOpDetail detail;

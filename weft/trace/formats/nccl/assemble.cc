@@ -30,8 +30,8 @@ constexpr DiagnosticKind kOrdered{
     "record one job per file"};
 constexpr std::size_t kLargestGroup = 1u << 16;
 
-/// For one communicator: rank within the communicator -> rank in the job. Contains only the members
-/// that the file tells.
+/// Maps ranks within one communicator to ranks in the job. Contains only the members that the file
+/// names.
 using Members = std::map<std::int64_t, std::int32_t>;
 
 using Groups = std::map<std::string, Members>;  // communicator -> its members

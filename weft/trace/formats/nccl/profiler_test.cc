@@ -126,7 +126,7 @@ TEST(NcclProfiler, WithoutKernelsTheGpuClockGivesTheLength) {
   Diagnostics diagnostics;
   const trace::Run run = read_run(text, diagnostics);
   ASSERT_EQ(run.ranks.size(), 1u);
-  // Each operation is an enqueue call and a kernel.
+  // Each operation becomes two events: an enqueue call and a kernel.
   const Events& events = run.ranks[0].events;
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(run.ranks[0].epoch, 100 * kMicrosecond);

@@ -84,7 +84,7 @@ class Database {
   std::function<bool(std::int64_t)> progress_;
   std::unique_ptr<char, Free> memory_;
   std::int64_t size_ = 0;
-  std::unique_ptr<sqlite3, Close> connection_;  ///< uses memory_, so it is destroyed before memory_
+  std::unique_ptr<sqlite3, Close> connection_;  ///< declared after memory_, which it uses
   std::set<std::string, std::less<>> tables_;
   std::int64_t instructions_ = 0;  ///< number of SQLite instructions executed so far
   bool cancelled_ = false;

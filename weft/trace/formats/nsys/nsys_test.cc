@@ -188,7 +188,7 @@ TEST(NsysReader, WaitsBetweenStreamsFindTheirEventRecord) {
   const auto ranks = read_sql(
       fake_job() + "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1, 2, 7, 41, " + process +
       ", 900);\n"
-      // This row names the wrong device, like some versions of CUPTI.
+      // This row names the wrong device, as rows of some versions of CUPTI do.
       "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1000000100, 1000000200, 0, 2, 20, "
       "42, " +
       process +

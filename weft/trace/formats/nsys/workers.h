@@ -51,7 +51,7 @@ class Workers {
   std::map<Key, std::uint32_t> of_device_;
   std::map<std::int64_t, std::vector<std::uint32_t>> of_process_;
   std::map<Key, std::int64_t> device_of_context_;
-  std::vector<std::uint32_t> no_workers_;  ///< empty; in_process() returns a reference to it
+  std::vector<std::uint32_t> no_workers_;  ///< always empty; for unknown processes
   bool names_processes_ = false;
 };
 

@@ -37,7 +37,7 @@ class Packer {
   void column(const char* name, const std::vector<T>& values, const Keys& keys) {
     add_integers(name, to_integers(values), keys);
   }
-  // Turns event kinds into keys for the columns after them.
+  // Turns event kinds into keys for the columns that describe() names after the kinds.
   template <class T>
   Keys keys(const std::vector<T>& values) {
     Keys out;

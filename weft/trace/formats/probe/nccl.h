@@ -51,7 +51,7 @@ class NcclRecords {
     std::int64_t channel = 0;
     std::int64_t peer = -1;
     std::int64_t steps = 0;
-    Bytes chunk = 0;  ///< most bytes of one step
+    Bytes chunk = 0;  ///< largest number of bytes of one step
     bool send = false;
   };
   /// State changes of one proxy step; -1 if a change was not recorded.
@@ -76,7 +76,7 @@ class NcclRecords {
   // in the file before the start, which another thread wrote.
   std::unordered_map<std::uint64_t, Nanos> stops_;
   std::unordered_map<std::uint64_t, std::int64_t> gpu_stops_;
-  std::unordered_map<std::uint64_t, Bytes> moved_;  ///< bytes of proxy operations, before NCCL 2.27
+  std::unordered_map<std::uint64_t, Bytes> moved_;  ///< bytes per operation (NCCL before 2.27)
   std::int64_t records_ = 0;
 };
 
