@@ -153,7 +153,7 @@ class Lowering {
   void send(std::size_t device, const Op& op, StageId to, char direction) {
     if (to < 0 || to == static_cast<StageId>(pipeline_.stages.size())) return;
     const auto other = static_cast<std::size_t>(pipeline_.stages[to].device);
-    if (other == device) return;  // torch passes it on without a message
+    if (other == device) return;  // torch passes the data on without a message
     rows_[device].add("{}SEND_{}{}", op.stage, direction, op.micro);
     rows_[other].add("{}RECV_{}{}", to, direction, op.micro);
     // The receiver may have waited for exactly this message.

@@ -79,8 +79,8 @@ Result<EqualRanks> equal_ranks(const Scheduled& scheduled, const std::string& fr
   }
   ranks.of_rank.resize(devices.size());
   std::iota(ranks.of_rank.begin(), ranks.of_rank.end(), 0);
-  // Sort by devices of the cluster. Groups are numbered by their first stages, which may be another
-  // order.
+  // Sort by devices of the cluster. Groups are numbered by their first stages, which may give
+  // another order.
   std::sort(ranks.of_rank.begin(), ranks.of_rank.end(),
             [&](DeviceId a, DeviceId b) { return devices[a] < devices[b]; });
   ranks.rank.resize(devices.size());

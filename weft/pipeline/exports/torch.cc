@@ -15,8 +15,8 @@ namespace {
 /// no longer exchange a first message with their neighbours.
 constexpr TorchVersion kOneMeaningOfB{2, 6}, kReduceGrad{2, 10}, kNoFirstMessage{2, 13};
 
-/// Renumbers micro-batches so that the last stage runs them from 0 on. They are equal, so any
-/// numbering is valid. Returns whether any number changed.
+/// Renumbers micro-batches so that the last stage runs them from 0 on. All micro-batches are equal,
+/// so any numbering is valid. Returns whether any number changed.
 bool rename_micro_batches(const Pipeline& pipeline, Schedule& schedule) {
   const auto last = static_cast<StageId>(pipeline.stages.size()) - 1;
   std::vector<Micro> name(pipeline.micro_batches);

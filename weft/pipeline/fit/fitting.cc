@@ -25,7 +25,7 @@ Micro alive_in(const std::string& schedule, std::int32_t s, std::int32_t count, 
   return 1;
 }
 
-/// Whether the schedule adapts to memory limits. The others follow a fixed pattern.
+/// Whether the schedule adapts to memory limits. All other schedules follow a fixed pattern.
 bool adapts_to_memory(const std::string& schedule) {
   return schedule != "gpipe" && schedule != "zb-h1" && schedule != "interleaved" &&
          schedule != "zb-v" && schedule != "dualpipe-v";

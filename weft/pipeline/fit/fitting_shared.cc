@@ -230,7 +230,7 @@ class Packer {
       bin.stages.back() = stage_need(task_, first, last, bin.replicas);
       const Bytes need = least_need(bin.stages, 1);
       if (need > memory) break;
-      // With a required number of stages, each stage that must follow needs a layer.
+      // If the number of stages is fixed, each stage that still follows needs at least one layer.
       if (limits_.stages > 0 &&
           (last == layers ? count != limits_.stages : limits_.stages - count > layers - last)) {
         continue;

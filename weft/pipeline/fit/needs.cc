@@ -23,8 +23,9 @@ Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
 std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
-/// The memory that a device needs if a stage recomputes exactly when this saves memory and its
-/// `kept` is at most `largest`. Stores which stages recompute in `chosen`, unless `chosen` is null.
+/// The memory that a device needs if a stage recomputes under two conditions: recomputing saves
+/// memory, and `kept` of the stage is at most `largest`. Unless `chosen` is null, stores in it
+/// which stages recompute.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
                  std::vector<bool>* chosen) {
   Bytes need = 0, again = 0;
@@ -79,7 +80,8 @@ std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
 /// the devices that can hold them.
 std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
-  std::vector<std::pair<Bytes, Bytes>> layers;  // memory that a device needs for it, its state
+  std::vector<std::pair<Bytes, Bytes>> layers;  // per layer: the memory that a device needs, the
+                                                // state
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {
     const StageNeed need = stage_need(task, i, i + 1, replicas);
     layers.emplace_back(need.state + need.kept, need.state);

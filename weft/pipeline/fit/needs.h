@@ -22,7 +22,7 @@ StageNeed stage_need(const Task& task, std::int32_t first, std::int32_t last,
                      std::int32_t replicas);
 
 /// The memory of a device with one stage that holds `alive` micro-batches at once. The stage
-/// recomputes if that takes less.
+/// recomputes if this takes less memory.
 Bytes least_need(const StageNeed& stage, Micro alive);
 /// The memory of a device with several stages, each of which holds `alive` micro-batches at once.
 /// It is the minimum over all choices of stages that recompute.

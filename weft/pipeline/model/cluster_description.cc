@@ -311,7 +311,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
     nic.other.insert(nic.other.end(), rest.begin(), rest.end());
     nic.bandwidth = draft.between;
     cluster.shared.push_back(std::move(nic));
-    if (draft.hosts == 2) break;  // the second NIC carries exactly what the first one carries
+    if (draft.hosts == 2) break;  // the NICs of two hosts carry the same messages
   }
   return cluster;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile says what each layer of a model costs. It is the input of every planner. The layers
-// form an acyclic graph, usually a chain. Times and sizes are those of one micro-batch on a device
-// of speed 1.
+// form an acyclic graph, usually a chain. Times and sizes are for one micro-batch on a device of
+// speed 1.
 #pragma once
 
 #include <cstdint>
@@ -62,10 +62,10 @@ void drop_input_time(Profile& profile);
 /// cycle. Removes repeated edges.
 Status check_profile(Profile& profile);
 
-/// A topological order of the layers. Of all layers that may come next, it takes the one that keeps
-/// the fewest bytes alive, so that cuts of the order send few bytes. If several layers keep equally
-/// few bytes, it takes the one that stands first in the file. The time is quadratic in the number
-/// of layers at worst.
+/// A topological order of the layers. Of all layers that may come next, it takes the layer that
+/// keeps the fewest bytes alive, so that cuts of the order send few bytes. If several layers keep
+/// equally few bytes, it takes the layer that stands first in the file. The time is quadratic in
+/// the number of layers at worst.
 std::vector<std::int32_t> linear_order(const Profile& profile);
 
 }  // namespace weft::pipeline

@@ -99,8 +99,8 @@ class SearchBudget {
   /// choices are searched.
   static constexpr Share kMicroBatchOrder{1, 4};
   /// Plans with shared devices get less than plans with one stage per device. The reason is that
-  /// this search starts from the best plan with one stage per device. interleave.cc divides the
-  /// share between climbs and searches for orders of micro-batches.
+  /// the search for plans with shared devices starts from the best plan with one stage per device.
+  /// interleave.cc divides the share between climbs and searches for orders of micro-batches.
   static constexpr Share kSharedDevices{1, 4};
   /// For more than kMostForOrders devices the usual total is 32 million ops, so this share is a
   /// million ops.

@@ -77,8 +77,8 @@ class Capacity {
     used_[0] = 0;
     if (any_number) return add_stages(limit_);
     for (std::int32_t stage = 1; stage <= most; ++stage) {
-      // From this number on, more stages have no more speed together. So one table is enough for
-      // all larger numbers of stages.
+      // From this number on, more stages do not have more speed together. So one table is enough
+      // for all larger numbers of stages.
       if (stages_ == 0 && speed_[stage] >= limit_) return add_stages(speed_[stage]);
       next_.assign(cells(), kUnlimited);
       if (add_stage(used_, next_, stages_ == 0 || stage == stages_ ? speed_[stage] : -1)) {
@@ -95,7 +95,7 @@ class Capacity {
   bool add_stages(double allowed) { return add_stage(used_, used_, allowed); }
 
   /// Appends one stage to every state. Returns true if a stage can reach the last layer with a
-  /// total speed of at most `allowed`; -1 means that the stage must not be the last one.
+  /// total speed of at most `allowed`. If `allowed` is -1, the stage must not be the last stage.
   bool add_stage(const std::vector<double>& before, std::vector<double>& behind, double allowed) {
     for (std::int32_t first = 0; first < layers_; ++first) {
       const double path = micros_ * (path_.back() - path_[first]);
@@ -181,9 +181,9 @@ std::vector<double> most_speed(const std::vector<double>& speeds) {
   std::vector<double> sorted = speeds;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   const std::size_t count = sorted.size();
-  // of[i]: the most speed that `groups` ranges of the i fastest devices have. Each range counts its
-  // devices times the speed of its slowest. `end` descends, so of[begin] still has its value for
-  // the previous number of groups.
+  // of[i]: the most speed that `groups` ranges of the i fastest devices have. The speed of a range
+  // is the number of its devices times the speed of its slowest device. `end` counts downwards, so
+  // of[begin] still has its value for the previous number of groups.
   std::vector<double> most(count + 1, 0), of(count + 1, 0);
   for (std::size_t groups = 1; groups <= count; ++groups) {
     for (std::size_t end = count; end > 0; --end) {

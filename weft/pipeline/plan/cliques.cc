@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each number of devices, bisects over the bandwidths that occur in the cluster. One probe asks
-// whether the graph of pairs with at least that bandwidth contains a clique of the wanted size, by
-// backtracking over bit sets.
+// For each number of devices, bisects over the bandwidths that occur in the cluster. One probe
+// joins all pairs that have at least that bandwidth, and asks whether this graph contains a clique
+// of the wanted size. It answers by backtracking over bit sets.
 #include "weft/pipeline/plan/cliques.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class CliqueSearch {
   CliqueSearch(std::vector<std::uint64_t> joined, std::int32_t wanted)
       : joined_(std::move(joined)), wanted_(wanted) {}
 
-  /// Tries to extend a clique of `size` devices by the candidates, which are joined to all of them.
+  /// Tries to extend a clique of `size` devices by the candidates. Each candidate is joined to all
+  /// devices of the clique.
   bool found(std::uint64_t candidates, std::int32_t size) {
     if (size >= wanted_ || ++steps_ > kMostSteps) return true;
     while (size + std::popcount(candidates) >= wanted_) {

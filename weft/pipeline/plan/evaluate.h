@@ -39,7 +39,7 @@ constexpr Nanos kNoStep = std::int64_t{1} << 60;  ///< longer than any step
 struct Evaluated {
   Nanos step = kNoStep;
   Nanos bound = 0;                   ///< lower bound over all schedules of these stages
-  std::string schedule;              ///< its name; "searched" for one that solve() found
+  std::string schedule;              ///< name of the best schedule; "searched" if solve() found it
   std::vector<PlannedStage> stages;  ///< with the best choice of stages that recompute
 };
 

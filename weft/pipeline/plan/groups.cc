@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ordered_groups() fixes the first device of a group and lets the group grow along the order. The
-// slowest link inside the group and to each later position is updated device by device, so a group
-// costs time linear in the positions behind it instead of quadratic in its devices. For shared
-// links prefix counts tell how many devices of a range lie on each side.
+// ordered_groups() fixes the first device of a group and lets the group grow along the order. With
+// each device, it updates the slowest link inside the group and the slowest link to each later
+// position. So a group costs time linear in the positions behind it instead of quadratic in its
+// devices. For shared links prefix counts tell how many devices of a range lie on each side.
 //
 // The formulas are the same as in group_cost() and channel_cost() in plan.cc.
 #include "weft/pipeline/plan/groups.h"
@@ -23,7 +23,7 @@ double group_per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kUnreachable;
 }
 
-/// Memory of the device with the least; 0 if no device has a limit.
+/// The memory of the device that has the least memory; 0 if no device has a limit.
 Bytes group_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
   const Bytes smallest = smallest_memory(cluster, devices);
   return smallest == std::numeric_limits<Bytes>::max() ? 0 : smallest;

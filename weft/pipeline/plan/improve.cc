@@ -139,7 +139,8 @@ class HillClimber {
            static_cast<std::int32_t>(stage.devices.size()) < limits_.replicas;
   }
 
-  /// Gives a stage one more device: an unused one, or one of another stage that has several.
+  /// Gives a stage one more device: an unused device, or a device of another stage that has
+  /// several.
   bool move_devices() {
     bool better = false;
     for (std::size_t to = 0; to < best_.stages.size() && !spent(); ++to) {

@@ -5,7 +5,7 @@
 //     plan are dropped by their bound.
 //  2. Local search on the most promising candidates, for half of the effort that is left.
 //  3. A search for a better order of micro-batches for each of these candidates, with the other
-//     half.
+//     half of the effort.
 #include "weft/pipeline/plan/interleave.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ using Stages = std::vector<PlannedStage>;
 using GroupSequence = std::vector<std::vector<std::int32_t>>;
 
 constexpr std::size_t kMostClimbed = 16;  ///< candidates that get a local search
-/// Most groups for which split_to_group() is tried; its moves are quadratic in the groups.
+/// Most groups for which split_to_group() is tried; the number of its moves grows with the square
+/// of the number of groups.
 constexpr std::size_t kMostSplitGroups = 8;
 /// Up to this many devices all sequences of groups are enumerated: 4 devices have 149 of them.
 constexpr std::int32_t kMostEnumerated = 4;
@@ -89,7 +90,7 @@ std::vector<GroupSequence> sequences_along(const std::vector<std::vector<std::in
     if (count % groups != 0) continue;
     for (const auto& order : orders) sequences.push_back(equal_parts(order, groups));
   }
-  // Of many devices only about sixteen places for the cut between two parts are tried.
+  // If there are many devices, only about sixteen places are tried for the cut between two parts.
   const std::int32_t step = std::max(1, count / 16);
   for (const auto& order : orders) {
     for (std::int32_t first = step; first < count; first += step) {

@@ -15,8 +15,8 @@
 // over all plans. If layers do not give v separately, it is part of p.
 //
 // Under memory limits a stage runs in one of two modes, keeping activations or recomputing, with as
-// many micro-batches at once as fit (rounds.h). That bound needs the round trip behind the stage,
-// so a second dynamic program computes the least round trip first.
+// many micro-batches at once as fit (rounds.h). The bound of a stage then needs the round trip
+// behind the stage, so a second dynamic program computes the least round trip first.
 //
 // Time: at most groups * layers^2 / 2 + edges * layers steps per number of stages.
 #pragma once
@@ -51,8 +51,8 @@ class Lookahead {
   /// The lower bound over all plans; kNoPlan if memory, links or the limit allow no plan.
   Nanos least() const;
 
-  /// The least time of a micro-batch forward and backward from this layer and group on. Available
-  /// only under memory limits.
+  /// The least time in which a micro-batch passes everything from this layer and group on, forward
+  /// and backward. Available only under memory limits.
   Nanos round_trip(std::int32_t layer, std::int32_t group) const {
     return round_trip_[cell(layer, group)];
   }

@@ -28,9 +28,9 @@ struct OneStagePlans {
 };
 
 /// Searches from `known`. `fitting` is the result of a search for some plan that fits into memory,
-/// if there was such a search. If it says that no plan fits, `known` is returned. `speed_bound` is
-/// a result of capacity_bound() from a planning of the same task without memory limits. It is
-/// passed on because capacity_bound() takes long and ignores memory anyway.
+/// if there was such a search. If `fitting` says that no plan fits, the function returns `known`.
+/// `speed_bound` is a result of capacity_bound() from a planning of the same task without memory
+/// limits. The caller passes it on, because capacity_bound() takes long and ignores memory anyway.
 OneStagePlans search_one_stage(const PlanContext& context, const Fitting& fitting,
                                const std::optional<Nanos>& speed_bound, OneStagePlans known);
 

@@ -176,7 +176,7 @@ namespace {
 
 /// Fills in one direction of a boundary. The links of a pipeline are numbered as follows: first
 /// both directions of each shared link, then one link per ordered pair of groups that exchange
-/// messages. `own` is the number of this second kind of link.
+/// messages. `own` is the number of the link of this pair of groups.
 void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& transfer) {
   transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
   transfer.latency = cost.latency;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes plan files. Human-readable figures (milliseconds) come first; the exact integers that the
-// checker uses follow. Layers and cluster are written as planned, so that the file can be checked
+// Writes plan files. Figures for people, in milliseconds, come first. Then come the exact integers
+// that the checker uses. Layers and cluster are written as planned, so that the file can be checked
 // without the profile and the cluster file that the plan was made from.
 #include "weft/pipeline/plan/plan_file.h"
 

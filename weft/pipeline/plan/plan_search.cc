@@ -104,8 +104,8 @@ class BestFirst {
   }
 
   FoundPlan run() {
-    // If schedules are searched, the result may count as a proof, so no choice of what to recompute
-    // may be cut off by the effort.
+    // If schedules are searched, the result may count as a proof. So the effort limit must not keep
+    // the evaluator from trying all choices of stages that recompute.
     evaluator_.stop_at(effort_.schedules ? Evaluator::kNoEnd : effort_.ops);
     for (const Label& label : first_labels(ahead_)) push(label);
     while (!open_.empty()) {

@@ -127,8 +127,8 @@ struct FirstPlanning {
   OneStagePlans plans;
 };
 
-/// Times `first`, the best plan of the first planning with one stage per device, within the limits.
-/// Its order of micro-batches may not fit, so its step may change.
+/// `first` is the best plan with one stage per device of the planning without limits. Times it
+/// within the limits. Its order of micro-batches may not fit, so its step may change.
 Evaluated timed_within_limits(const PlanContext& context, const Evaluated& first) {
   Evaluated best;
   take_if_shorter(context, first.stages, best);
@@ -229,7 +229,7 @@ Result<Planned> share_and_finish(const PlanContext& context, Fitting fitting,
 }
 
 /// Plans a task without memory limits. If `with_limits` is set, the plan must keep to the limits of
-/// that task: nullopt if it does not, and then `first` holds what was learned.
+/// that task. If it does not, returns nullopt, and `first` has what was learned.
 Result<std::optional<Planned>> plan_without_limits(const Task& task, const PlannerOptions& options,
                                                    const Task* with_limits, FirstPlanning& first) {
   const SearchBudget budget(task, options.ops, std::nullopt);

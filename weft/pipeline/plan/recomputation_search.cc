@@ -134,8 +134,8 @@ class RecomputationSearch {
     }
   }
 
-  /// Step 5. A round costs at most kMostFlips choices, so with more tight stages than that each
-  /// flip covers a block of neighbours.
+  /// Step 5. A round costs at most kMostFlips choices. If there are more tight stages, each flip
+  /// covers a block of neighbours.
   void flip_blocks() {
     const std::vector<std::size_t>& tight = input_.tight;
     const std::size_t flips = std::min(2 * most_choices_, kMostFlips);

@@ -34,7 +34,7 @@ struct RecomputationInput {
   std::int64_t most_ops = 0;  ///< see Evaluator::stop_at()
 };
 
-/// What the search uses of the evaluator.
+/// The parts of the evaluator that the search uses.
 struct RecomputationTools {
   ClusterCosts& costs;
   Pipeline& limited;  ///< a buffer for the pipeline of the current choice

@@ -91,7 +91,7 @@ class Assembler {
   struct Ends {
     OpId send = kNoId, receive = kNoId;
     std::size_t sender = 0, receiver = 0;
-    bool send_both = false, receive_both = false;  ///< its batch also has a message back
+    bool send_both = false, receive_both = false;  ///< the batch also has the opposite message
   };
 
   void edge(OpId from, OpId to, EdgeKind kind, Nanos delay) {

@@ -10,7 +10,7 @@ namespace weft::pipeline::recorded {
 
 void measure_posts(const std::vector<PostSample>& posts, std::vector<StageRecord>& stages) {
   using Field = Nanos HostCosts::*;
-  // Sets one field of all stages to the median of the samples that `matches` gives a time for.
+  // Sets one field of all stages to the median of the samples for which `matches` returns a time.
   const auto fill = [&](Field field, auto matches) {
     std::vector<Nanos> all;
     std::vector<std::vector<Nanos>> own(stages.size());

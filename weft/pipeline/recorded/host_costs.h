@@ -10,8 +10,8 @@
 
 namespace weft::pipeline::recorded {
 
-/// A stretch is a sequence of host ops of a rank: either one post (kPost), or everything between
-/// two posts that one thread issues. kRest is everything after the last backward of a step, such as
+/// A stretch is a sequence of host ops of a rank: either one post (kPost), or everything that one
+/// thread issues between two posts. kRest is everything after the last backward of a step, such as
 /// the optimizer.
 enum class StretchKind : std::uint8_t { kForward, kBackward, kRest, kPost };
 

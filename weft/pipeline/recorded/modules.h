@@ -16,8 +16,8 @@ struct ModuleLayers {
   bool knows_what_is_kept = false;
 };
 
-/// Returns no layers if the recording has no modules. Work outside of all modules counts to the
-/// layer before it; backward work counts to the layer whose forward caused it.
+/// Returns no layers if the recording has no modules. Work outside of all modules belongs to the
+/// layer before it. Backward work belongs to the layer whose forward caused it.
 ModuleLayers module_layers(const trace::RankTrace& trace, const predict::Predictor& predictor);
 
 }  // namespace weft::pipeline::recorded

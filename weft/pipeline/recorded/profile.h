@@ -9,7 +9,7 @@
 
 namespace weft::pipeline::recorded {
 
-/// Returns a chain of layers. Their times are those of one micro-batch without the profiler. They
+/// Returns a chain of layers. Their times are for one micro-batch, without the profiler. The times
 /// are device times, or host times if the job has no device.
 /// - If the recording has modules (it was recorded with stacks), a layer is a module. The layers
 ///   are the modules that the model calls one after the other. A container (Sequential) or a

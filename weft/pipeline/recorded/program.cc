@@ -30,7 +30,7 @@ std::optional<Message> input(const Pipeline& pipeline, const Op& op) {
   return Message{std::min(before, op.stage), !is_forward(op), op.micro};
 }
 
-/// The message that the op sends; nullopt in the same cases.
+/// The message that the op sends; nullopt in the same cases as for input().
 std::optional<Message> output(const Pipeline& pipeline, const Op& op) {
   const StageId next = is_forward(op) ? op.stage + 1 : op.stage - 1;
   if (next < 0 || next >= static_cast<StageId>(pipeline.stages.size())) return std::nullopt;

@@ -48,8 +48,8 @@ struct Program {
 Result<Program> torch_program(std::string_view family, const Pipeline& pipeline,
                               const Schedule& schedule);
 
-/// Whether torch's class accepts this number of micro-batches: 1F1B needs at least as many as
-/// stages, interleaved 1F1B a number that divides into equal rounds.
+/// Whether torch's class accepts this number of micro-batches: 1F1B needs at least as many as there
+/// are stages; interleaved 1F1B needs a number that divides into equal rounds.
 bool torch_takes(std::string_view family, const Pipeline& pipeline);
 
 }  // namespace weft::pipeline::recorded

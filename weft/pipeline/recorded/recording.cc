@@ -59,7 +59,7 @@ class TakeApart {
       WEFT_ASSIGN(StageRecord stage, take_stage(rank));
       recording.stages.push_back(std::move(stage));
     }
-    // Every rank and step must have the same number of micro-batches, or numbers would not match.
+    // Micro-batches are matched by their numbers, so every rank and step must have equally many.
     recording.micro_batches = static_cast<Micro>(passes_.begin()->second.forwards.size());
     for (const auto& [key, passes] : passes_) {
       if (static_cast<Micro>(passes.forwards.size()) == recording.micro_batches) continue;

@@ -273,8 +273,8 @@ class Model {
   Part forward_, backward_;
 };
 
-/// Gives one micro-batch after the other to the replica that would finish first with it. That is
-/// optimal, since the time of a replica grows with each micro-batch.
+/// Gives one micro-batch after the other to the replica that would finish first with it. The result
+/// is optimal, because the time of a replica grows with each micro-batch.
 Result<Division> move_micro_batches(const Model& model, Division division) {
   std::vector<Micro>& share = division.micro_batches;
   const Micro total = std::accumulate(share.begin(), share.end(), Micro{0});
@@ -294,9 +294,9 @@ Result<Division> move_micro_batches(const Model& model, Division division) {
 }
 
 /// Local search: each round moves one layer from one stage to another. It chooses the pair of
-/// stages that shortens the step most. The two stages need not be neighbours, because only the
-/// number of layers of each stage matters. `complete` adjusts every trial division, for example by
-/// dividing the micro-batches again.
+/// stages for which the move shortens the step most. The two stages need not be neighbours, because
+/// only the number of layers of each stage matters. `complete` adjusts every trial division, for
+/// example by dividing the micro-batches again.
 template <class Complete>
 Result<Division> move_layers(const Model& model, Division division, Complete complete) {
   WEFT_ASSIGN(division, complete(std::move(division)));

@@ -64,7 +64,7 @@ struct Replan {
   Nanos step_without_slow_worker = 0;  ///< the step if that worker were as fast as its peers
   std::int32_t heavy_stage = -1;  ///< takes longest in all replicas; -1: none is noticeably longer
   double heaviness = 1;           ///< its time divided by the median over stages
-  std::vector<Way> ways;  ///< shortest step first; each is shorter than the recorded division's
+  std::vector<Way> ways;  ///< shortest step first; each step is shorter than the recorded one
 };
 
 /// Looks for better divisions of layers and micro-batches under 1F1B, for workers with the recorded

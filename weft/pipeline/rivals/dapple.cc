@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the plan with a dynamic program over the numbers of layers and devices used so far. For
-// each such pair it keeps only the beginning with the best estimate of the completed plan, as
-// DAPPLE does. The estimate of a plan is not a sum over its stages, so the result need not be the
-// best plan by the estimate.
+// each such pair of numbers it keeps only one partial plan, as DAPPLE does: the partial plan whose
+// completed plan has the best estimate. The estimate of a plan is not a sum over its stages, so the
+// result need not be the best plan by the estimate.
 #include "weft/pipeline/rivals/dapple.h"
 
 #include <algorithm>

@@ -26,7 +26,8 @@ constexpr std::size_t kMostCells = 100'000'000;  ///< numbers in all tables: 800
 /// The number of ideals up to which all tables fit.
 std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel>& levels) {
   if (levels.size() == 1) {
-    // Per ideal: its bits, about ten words for its sums and predecessors, and the search's numbers.
+    // Per ideal: its bits, about ten words for its sums and predecessors, and the numbers of the
+    // search.
     const std::size_t words = (profile.layers.size() + 63) / 64;
     return kMostCells / (words + 10 + flat_numbers(levels[0].machines));
   }
@@ -40,8 +41,8 @@ std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel
 /// but not in ideal i - 1; row 0 has all layers of ideal j. There is one more row than columns.
 using Costs = std::vector<double>;
 
-/// Solves one level of machines. `below` is the table of the level inside, and `inside` its number
-/// of machines. All times are in nanoseconds.
+/// Solves one level of machines. `below` is the table of the level below, and `inside` is the
+/// number of machines of that level. All times are in nanoseconds.
 class Level {
  public:
   Level(const Ideals& ideals, const Costs& below, PipedreamLevel level, std::int32_t inside)

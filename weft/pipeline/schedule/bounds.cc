@@ -21,9 +21,9 @@ struct Ends {
   std::vector<Nanos> head, tail;  ///< [chain * length + k]
 };
 
-/// All dependencies between chains, sorted so that every chain follows those that it waits for:
-/// forwards by stage, then gradients from the last stage back, then weights. Transfers come behind
-/// the ops that send them.
+/// All dependencies between chains, sorted so that every chain comes after the chains that it waits
+/// for: forwards by stage, then gradients from the last stage back, then weights. Transfers come
+/// after the ops that send them.
 std::vector<Arc> sorted_arcs(const Chains& chains) {
   std::vector<Arc> arcs = chains.arcs;
   for (const Machine& machine : chains.machines) {
@@ -46,8 +46,8 @@ std::vector<Arc> sorted_arcs(const Chains& chains) {
 }
 
 /// Computes heads in the order of the sorted arcs, and tails in the opposite order. Within a chain,
-/// ops run one after the other, so each head is at least the head before it plus one duration;
-/// `spread` applies that.
+/// ops run one after the other, so each head is at least the head before it plus one duration.
+/// `spread` applies this rule.
 Ends ends_of(const Chains& chains) {
   const auto length = static_cast<std::size_t>(chains.length);
   Ends ends;
@@ -222,7 +222,7 @@ Nanos quick_bound(const Pipeline& pipeline) {
     if (device.work > 0) bound = std::max(bound, device.head + device.work + device.tail);
   }
   const bool own_devices = devices.size() == count;
-  // Of the stages from s on: the bound of lookahead.h, and the path of one micro-batch.
+  // For the stages from s on: the bound of lookahead.h, and the path of one micro-batch.
   Nanos busy = 0, path = 0;
   for (std::size_t s = count; s-- > 0;) {
     const Stage& stage = pipeline.stages[s];

@@ -10,7 +10,7 @@ namespace weft::pipeline {
 
 struct Bounds {
   Nanos path = 0;  ///< one micro-batch through all stages, forward and back
-  /// From the busiest device: a lower bound of the time for all of its ops, given the least time
+  /// The bound from the busiest device: the least time for all of its ops, given the least time
   /// before the start and after the end of each op.
   Nanos work = 0;
   Nanos link = 0;    ///< the same for the busiest link

@@ -23,8 +23,8 @@ struct PriorityRule {
   bool whole_backwards = false;  ///< run backwards whole even if the pipeline could split them
 };
 
-/// Respects memory limits. Fails if this rule leads to an order that runs out of memory, or to one
-/// that takes `limit` or more; the time is an estimate, since links are simulated only roughly.
+/// Respects memory limits. Fails if this rule leads to an order that runs out of memory or takes
+/// `limit` or more. The time is an estimate, because links are simulated only roughly.
 Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rule,
                                Nanos limit = std::numeric_limits<Nanos>::max());
 
@@ -87,7 +87,7 @@ class ListScheduler {
 std::array<PriorityRule, 8> zero_bubble_rules();
 
 /// All rules, with backwards whole or in halves, that can give different schedules of this
-/// pipeline. Those without weights_wait come first.
+/// pipeline. Rules without weights_wait come first.
 std::vector<PriorityRule> different_rules(const Pipeline& pipeline);
 
 /// The best list_schedule() over zero_bubble_rules(), by simulated time.

@@ -99,8 +99,9 @@ std::optional<Orders> Orders::corridor(const Chains& chains, const Machine& mach
                                        const std::vector<std::size_t>& path, Micro width,
                                        std::size_t most) {
   if (machine.chains.empty()) return make(chains, machine, 1);
-  // An upper limit for the states near one op of the path: all chains but one differ freely, and
-  // the last one follows from the number of ops. Refuse before the enumeration takes long.
+  // An upper limit for the states near one op of the path: all chains but one can differ
+  // independently of each other, and the number of ops then determines the last chain. Refuse
+  // before the enumeration takes long.
   double beside = 1;
   for (std::size_t i = 1; i < machine.chains.size(); ++i) beside *= 2 * width + 1;
   if (beside > static_cast<double>(most)) return std::nullopt;

@@ -78,7 +78,7 @@ void Simulator::find_turns() {
     for (const LinkId link : *carried.links) joined_[root(link)] = root(carried.links->front());
   }
   // An op that takes no time ends together with the op before it. Two transfers of the same device
-  // are then ready at the same time, and the tie-break decides, which needs the queue.
+  // are then ready at the same time. The tie-break decides between them, and it needs the queue.
   instant_ops_.assign(static_cast<std::size_t>(pipeline_->devices()), false);
   for (const Stage& stage : pipeline_->stages) {
     if (stage.forward == 0 || stage.input == 0) instant_ops_[stage.device] = true;

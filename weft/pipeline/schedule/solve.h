@@ -42,7 +42,7 @@ struct Solution {
 };
 
 /// Fails if the pipeline does not pass check(), or with kInfeasible if no schedule was found that
-/// fits into its memory; the message says whether there is provably none.
+/// fits into its memory; the message says whether it is proved that no such schedule exists.
 Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options = {});
 
 /// The same without search: the best of all known patterns and list schedules, and the bounds of

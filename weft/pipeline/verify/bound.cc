@@ -85,7 +85,8 @@ class Search {
     StageMode whole, again;  // keeps all activations; recomputes them
     bool possible = true, too_large = false;
 
-    /// The better mode. A stage is free to choose, so the bound takes the shorter time.
+    /// The shorter time of the two modes. A stage may run in either mode, so the bound takes the
+    /// shorter time.
     template <class Time>
     Nanos least(Time time) const {
       return again.fit > 0 ? std::min(time(whole), time(again)) : time(whole);
@@ -107,7 +108,8 @@ class Search {
     stage.forward = floor_of(node.work, forward);
     stage.whole.later = floor_of(node.work, later);
     stage.whole.path = floor_of(node.work, all) - stage.whole.later;
-    // Recomputation adds a forward, and its backward stays whole: nothing of it can run later.
+    // A stage that recomputes runs an additional forward. Its backward stays whole, so no part of
+    // it can run later.
     stage.again.path = floor_of(node.work, all + forward);
     const Bytes parameters = parameters_[last] - parameters_[first];
     if (node.replicas > 1 && parameters > 0) {
@@ -239,10 +241,10 @@ class Search {
     }
   }
 
-  /// Extends a partial plan by a stage that starts at `layer` on node n, and searches on. `left`:
-  /// stages still to place if their number is fixed. `known`: a bound from the stages so far.
-  /// `slope`: the sum of this value and the busy time of the rest is another bound. `head`: when
-  /// the first micro-batch arrives.
+  /// Extends a partial plan by a stage that starts at `layer` on node n, and continues the search.
+  /// `left`: stages still to place if their number is fixed. `known`: a bound from the stages so
+  /// far. `slope`: the sum of this value and the busy time of the rest is another bound. `head`:
+  /// when the first micro-batch arrives.
   void extend(std::int32_t left, std::int32_t layer, std::size_t n, Nanos known, Nanos slope,
               Nanos head) {
     if (check_.answer != BoundCheck::Answer::kHolds) return;
@@ -331,7 +333,7 @@ class Search {
                            {},
                            {}};
       const auto &own = node.devices, &next = nodes_[edge->to].devices;
-      // Nodes that stand for numbers of devices have no particular links.
+      // A node that stands for a number of devices has no particular links.
       if (!own.empty() && !next.empty()) {
         channel.shared_there = links_held(plan_, own, next);
         channel.shared_back = links_held(plan_, next, own);

@@ -193,8 +193,8 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
             break;
           }
           // The stage may be faster than it needs to be, which shortens later waits. For each range
-          // of factors, the stage uses up the speed of the lower end, but is as fast as with the
-          // upper end.
+          // of factors, the stage uses up the speed of the lower factor, but is as fast as with the
+          // upper factor.
           const double more[] = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNoCapacity};
           for (int i = 0; i < 7 && so_far + more[i] * need <= speed[most]; ++i) {
             const double passed = path > 0 ? path / (more[i + 1] * need) : 0;

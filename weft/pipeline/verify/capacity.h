@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has two computations for clusters of unequal devices, which check_bound() (bound.h) uses.
+// Two computations that check_bound() (bound.h) uses for clusters of unequal devices.
 // fastest_among() computes how fast the links within a set of devices can be at most. lacks_speed()
 // asks whether the speed of all devices together is too low for a claimed step.
 // docs/design/pipeline.md explains the method.

@@ -28,8 +28,8 @@ std::optional<std::int64_t> digits(std::string_view text) {
   return plain ? parse_int(text) : std::nullopt;
 }
 
-/// Reads members of JSON objects. It never fails at once; it remembers the name of the first member
-/// that is missing or invalid, and parse_plan() reports that at the end.
+/// Reads members of JSON objects. It does not fail at the first problem. It remembers the name of
+/// the first member that is missing or invalid, and parse_plan() reports this name at the end.
 class Reader {
  public:
   const JsonValue& member(const JsonValue& of, const char* name) {

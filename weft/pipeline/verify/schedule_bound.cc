@@ -23,7 +23,7 @@ Row row(Nanos length, std::int32_t micro_batches) {
 }
 
 /// Op k of `second` starts at least `delay` after op k of `first` has ended. follow() updates the
-/// times before the ops of `second`, precede() those behind the ops of `first`.
+/// times before the ops of `second`. precede() updates the times behind the ops of `first`.
 void follow(const Row& first, Row& second, Nanos delay) {
   for (std::size_t k = 0; k < first.before.size(); ++k) {
     second.before[k] = std::max(second.before[k], first.before[k] + first.length + delay);

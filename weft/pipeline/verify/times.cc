@@ -128,7 +128,8 @@ class Links {
  private:
   const PlanData& plan_;
   std::vector<Bytes> cuts_;
-  std::vector<Nanos> own_, shared_;  ///< when each is free; own_ by sending and receiving group
+  std::vector<Nanos> own_, shared_;  ///< when each link is free; own_: by sending and receiving
+                                     ///< group
   std::vector<bool> carries_;        ///< for own_: whether the two groups exchange messages
   std::vector<Nanos> reduced_;       ///< per group: when its last all-reduce ends
   std::vector<std::size_t> stages_;  ///< per group: its number of stages
@@ -217,7 +218,7 @@ class Replay {
 
  private:
   static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
-  /// A message or an all-reduce that waits for links since its op has ended. Ties in readiness go
+  /// A message or an all-reduce whose op has ended and which waits for links. Ties in readiness go
   /// by `turn`: the lower boundary first, forwards before backwards, all-reduces after all
   /// messages.
   struct Message {

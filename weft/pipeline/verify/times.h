@@ -18,7 +18,7 @@ Nanos channel_latency(const PlanData& plan, const std::vector<std::int32_t>& fro
 /// in the other.
 std::vector<std::size_t> links_held(const PlanData& plan, const std::vector<std::int32_t>& from,
                                     const std::vector<std::int32_t>& to);
-/// Factor from the time of a layer in the profile to its time on the group.
+/// The time of a layer on the group, divided by its time in the profile.
 double group_work(const PlanData& plan, const std::vector<std::int32_t>& group);
 /// Nanoseconds per byte of gradients of a ring all-reduce within the group.
 double reduce_rate(const PlanData& plan, const std::vector<std::int32_t>& group);

@@ -27,7 +27,7 @@ Result<std::int64_t> layer_number(const JsonValue& layer, const std::string& id,
   return bad_input(fmt::format("layer '{}' needs a number '{}'", id, field));
 }
 
-/// Reads NAME_ms, which profiles have, or NAME_ns, which plan files have so that times stay exact.
+/// Reads NAME_ms (in profiles) or NAME_ns (in plan files, in which times must stay exact).
 Result<Nanos> time_of(const JsonValue& layer, const std::string& id, const std::string& what,
                       std::optional<Nanos> missing = std::nullopt) {
   const std::string nanos = what + "_ns";
