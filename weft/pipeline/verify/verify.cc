@@ -37,7 +37,7 @@ Finding layers(const PlanData& plan) {
                     plan.fixed_stages == 1 ? "1 was" : fmt::format("{} were", plan.fixed_stages))};
   }
   return {"layers", true,
-          fmt::format("all {} are in one of {} each, in a valid order",
+          fmt::format("{} in {}, each layer once, in a valid order",
                       counted(plan.layers.size(), "layer"), counted(plan.stages.size(), "stage"))};
 }
 

@@ -188,8 +188,9 @@ std::string plan_line(const Problem& problem, const Outcome& outcome) {
     json.end_array();
   }
   json.end_array();
-  // A target with partial axes of size 1 has one summand, the whole sum. It is not partial() but
-  // the user asked for a partial target, so `keeps` is written all the same.
+  // A target with partial axes of size 1 has one summand, the whole sum. For such a target,
+  // partial() is false. But the user asked for a partial target, so `keeps` is written all the
+  // same.
   const bool summands = problem.target_type && !problem.target_type->partial.empty();
   if (problem.target.partial() || summands) {
     const Layout& last = outcome.plan.last(problem);

@@ -63,8 +63,8 @@ void write_joint_summary(JsonWriter& json, const JointSummary& together);
 
 /// One line of the file that --plans writes (docs/formats/reshard.md): the id, and rounds of [from,
 /// to, box]. If the receiver reduces the box, "add" follows the box. If the target is partial, the
-/// line also has `keeps`: the boxes of its summand that each device holds. All other elements of
-/// the summand are the neutral element.
+/// line also has `keeps`: for each device, the boxes of its summand that it holds. All other
+/// elements of the summand are the neutral element.
 std::string plan_line(const Problem& problem, const Outcome& outcome);
 
 }  // namespace weft::reshard

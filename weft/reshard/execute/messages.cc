@@ -28,7 +28,7 @@ namespace {
 /// A chunk that was started and is not finished.
 struct ActiveChunk : Chunk {
   explicit ActiveChunk(Chunk chunk) : Chunk(std::move(chunk)) {}
-  std::optional<std::size_t> slot;  ///< its slot of staging; nullopt: it is in a buffer itself
+  std::optional<std::size_t> slot;  ///< the slot of the chunk in staging; nullopt: it needs none
   bool done = false;
 };
 

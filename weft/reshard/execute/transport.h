@@ -55,7 +55,7 @@ class Transport {
   /// bytes.
   void note_peak(Bytes held) { peak_ = std::max(peak_, live_ + held); }
 
-  /// Gets the memory itself. This is memory of the host unless a transport overrides the function.
+  /// Allocates the memory. It is memory of the host, unless a transport overrides this function.
   /// Returns nullptr if there is not enough.
   virtual std::byte* take_memory(Bytes bytes);
   virtual void return_memory(std::byte* memory);

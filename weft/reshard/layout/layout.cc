@@ -11,8 +11,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Orders strips, so that they can be keys of the map in make_cut(). Which order it is does not
-/// matter.
+/// Orders strips, so that they can be keys of the map in make_cut(). Any order would do.
 struct ByBounds {
   bool operator()(const Strips& a, const Strips& b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),

@@ -12,7 +12,7 @@
 
 namespace weft::reshard {
 
-/// The elements that one device sends to another because they are in a part of its old layout and
+/// The elements that one device sends to another: they are in a part of the sender's old layout and
 /// in a part of the receiver's new layout.
 struct Piece {
   Device from = 0, to = 0;
@@ -31,7 +31,7 @@ bool exchangeable(const Layout& from, const Layout& to);
 /// merges the device's group of summands with other groups, the elements of its own group count as
 /// held.
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
-/// Indexed by device: how many elements it receives in exchange(from, to).
+/// Indexed by device: how many elements the device receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 
 /// The transfers of one round. A device keeps the elements that it already holds. Any other piece

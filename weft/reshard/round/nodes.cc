@@ -118,7 +118,7 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
 
 /// Two lists, indexed by device. `wanted`: how many elements the device wants in `to`. `near`: how
 /// many of these elements some device of its node holds, counted for one group of summands. Only
-/// for nodes that are grids, because only for them these numbers are products over dimensions.
+/// for nodes that are grids: for other nodes, these numbers are not products over dimensions.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };

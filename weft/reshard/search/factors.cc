@@ -4,7 +4,8 @@
 // be a boundary between digits. So factor() has these steps:
 //   1. Collect the boundaries of the two ends, jointly if both meshes list the same devices.
 //   2. Divide each interval between neighbouring boundaries into prime digits.
-//   3. Give digits with equal values on all devices the same number, also across the two meshes.
+//   3. If two digits have equal values on all devices, give them the same number, even if they
+//      belong to different meshes.
 //   4. Write both shardings with these numbers.
 #include "weft/reshard/search/factors.h"
 

@@ -104,7 +104,7 @@ class RandomEnds {
     return box;
   }
 
-  /// Boxes that result from cutting the array in two repeatedly.
+  /// Cuts the array in two, again and again, and returns the resulting boxes.
   std::vector<Box> divided() {
     std::vector<Box> boxes{whole()};
     for (std::int64_t cuts = shape_.empty() ? 0 : below(9); cuts > 0; --cuts) {

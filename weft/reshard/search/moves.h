@@ -27,7 +27,8 @@ std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
 ///     it wants once. Its devices exchange their pieces afterwards.
 ///   * The same, but with all factors within nodes cutting this dimension.
 /// If both ends use the same factors, there are two more types. In one, factors within nodes are
-/// placed as in the target, and all other factors as in the source. The other type is the opposite.
+/// placed as in the target, and all other factors as in the source. In the other type, it is the
+/// other way round.
 std::vector<Type> node_waypoints(const FactoredProblem& factored);
 
 /// Whether filling in neutral elements is enough to turn the type into the target. If the target is

@@ -58,7 +58,8 @@ std::vector<Demand> demands_of(const Layout& from, const Layout& to) {
   return demands;
 }
 
-/// Which device receives from which in each round, and what each device holds as a result.
+/// For each round, the device from which each device receives, and what each device holds as a
+/// result.
 struct Relay {
   using Row = std::array<Device, kMostDevices>;
   Device devices = 0;

@@ -170,8 +170,9 @@ class Search {
 
   void expand(std::int32_t index) {
     if (problem_.target.partial()) {
-      // Try to go directly to the dimensions of the target. Factors that hold summands in this
-      // state and in the target stay partial; other summands are added up by the exchange.
+      // Try a direct exchange to a type whose dimensions are cut as in the target. Factors that
+      // hold summands in this state and in the target stay partial; other summands are added up by
+      // the exchange.
       Type end = factored_.to;
       end.partial = common(types_[states_[index].type].partial, end.partial);
       try_round(index, types_.of(end));
@@ -325,7 +326,7 @@ class Search {
   std::vector<State> states_;
   std::vector<Known> known_;  ///< indexed by type
   std::vector<std::pair<std::int32_t, std::int64_t>>
-      least_of_sums_;  ///< pairs of a number of groups and least_received()
+      least_of_sums_;  ///< a number of groups, and least_received() for it
   /// Estimated total cost, lower bound on the rest of the path, and state. Among equal estimates,
   /// the state with the smallest bound comes first.
   using Open = std::tuple<Picos, Picos, std::int32_t>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the cheapest path from one type to another. Every edge of the path is one round, and every
-// type on it has parts that fit into memory.
+// Finds the cheapest path from one type to another. Every edge of the path is one step, and every
+// type on the path has parts that fit into memory.
 #pragma once
 
 #include <functional>

@@ -115,7 +115,7 @@ __device__ inline uint4 shifted(const Blocks& blocks) {
   return {value.word[0], value.word[1], value.word[2], value.word[3]};
 }
 
-/// Stores the bytes of a word that are within [low, high).
+/// Stores those bytes of a word whose positions are within [low, high).
 __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int low, int high) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -123,7 +123,8 @@ __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int lo
   }
 }
 
-/// Stores the bytes of 8 aligned bytes that are within [low, high), with as few stores as possible.
+/// Of 8 aligned bytes, stores those whose positions are within [low, high), with as few stores as
+/// possible.
 __device__ inline void store_half(char* to, int at, std::uint32_t first, std::uint32_t second,
                                   int low, int high) {
   if (low <= at && at + 8 <= high) {

@@ -79,8 +79,8 @@ WEFT_GPU void fetch_tile(const TiledCopy& copy, std::uint32_t rows, Worker worke
 }
 
 /// Where the bytes of a unit lie in the tile. A unit is the bytes that one thread writes at a time.
-/// The first `left` bytes begin at `first`. For each of the other bytes, `second` plus the byte's
-/// offset in the unit is its place.
+/// The first `left` bytes begin at `first`. Each of the other bytes lies at `second` plus the
+/// offset of this byte in the unit.
 struct Halves {
   std::uint32_t first, second;
   std::int32_t left;
@@ -128,7 +128,7 @@ inline constexpr std::uint32_t kShiftedUnit = 16;
 /// kByWords: its pieces are aligned to 4 bytes. kByBytes: its pieces may begin at any byte.
 enum class Fit { kWhole, kByWords, kByBytes };
 
-/// Step 3: writes all aligned units that belong to one segment as a whole.
+/// Step 3: writes all aligned units that lie entirely within one segment.
 template <int kWords, Fit kFit>
 WEFT_GPU void write_units(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                           const TileMemory& memory) {

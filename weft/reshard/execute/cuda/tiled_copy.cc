@@ -13,8 +13,8 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// Longer rows than kLongRow are copied as fast without tiles. Shorter rows than kShortRow contain
-/// too few whole units.
+/// Rows longer than kLongRow are copied just as fast without tiles. Rows shorter than kShortRow
+/// contain too few whole units.
 constexpr std::int64_t kLongRow = 4 << 10, kShortRow = 32;
 static_assert(kLongRow <= TiledCopy::kTileBytes && kShortRow >= kShiftedUnit);
 constexpr std::int64_t kMostRows = std::int64_t{1} << 30;

@@ -16,8 +16,9 @@
 namespace weft::reshard::execute::cuda {
 
 /// Removes from `boxes` the boxes that are copied faster in tiles, and returns these as tiled
-/// copies. There are as few tiled copies as possible: boxes of messages at equal distances that are
-/// adjacent in the array become one tiled copy. The remaining boxes keep their order.
+/// copies. There are as few tiled copies as possible: if boxes are adjacent in the array and their
+/// messages are at equal distances, they become one tiled copy. The remaining boxes keep their
+/// order.
 std::vector<TiledCopy> take_tiled_copies(std::vector<Rows>& boxes);
 
 }  // namespace weft::reshard::execute::cuda

@@ -174,8 +174,8 @@ std::vector<Sum> find_sums(const std::vector<Copy>& copies) {
         same = &sum;
       } else if (targets_may_overlap(*sum.first, copy)) {
         pass = std::max(pass, sum.pass + 1);
-        // `sum` came after the equal box and overlaps this copy, so the copy must not run before
-        // `sum`.
+        // `sum` comes after the box that is equal to the box of this copy, and `sum` overlaps this
+        // copy. So the copy must not run before `sum`.
         same = nullptr;
       }
     }

@@ -7,7 +7,7 @@
 // - Rows that will be copied soon are prefetched, because the hardware does not prefetch rows that
 //   are far apart.
 //
-// docs/design/reshard.md, section Copies, has the measurements behind the constants.
+// docs/design/reshard.md, section "Strided copies", has the measurements behind the constants.
 #include "weft/reshard/execute/host/copy_rows.h"
 
 #include <array>

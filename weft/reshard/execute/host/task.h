@@ -23,8 +23,8 @@ struct Task {
 /// must support that.
 RowWork work_between(const Program& program, const Region& from, const Region& to, bool add);
 
-/// Makes a task from a region of one device's buffers to a region of another device's or its own
-/// buffers.
+/// Makes a task from a region of one device's buffers to a region of the buffers of another device
+/// or of the same device.
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 

@@ -19,8 +19,8 @@ struct MpiOptions {
 /// Rank r of the communicator is device r. `communicator` is its Fortran handle from
 /// MPI_Comm_c2f(), because Weft's headers do not include MPI's. This is a collective call: all
 /// ranks must make it at the same time with the same options. The transport duplicates the
-/// communicator, and errors of MPI on the copy are returned instead of ending the job. MPI must be
-/// initialised, and must not be finalised before the transport is destroyed.
+/// communicator. MPI errors on the duplicate are returned as Errors and do not end the job. MPI
+/// must be initialised, and must not be finalised before the transport is destroyed.
 Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MpiOptions& options);
 
 }  // namespace weft::reshard::execute

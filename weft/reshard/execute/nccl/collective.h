@@ -23,9 +23,9 @@ struct Collective {
   Bytes staging = 0;
 };
 
-/// Returns kNone in these cases: the turn is neither collective, parts differ too much in size, the
-/// program has a budget, or NCCL does not know the type. This function looks only at the turn of
-/// one rank. So use the collective only if all ranks find the same one, see summary().
+/// Returns kNone in these cases: the turn is neither of the two collectives, parts differ too much
+/// in size, the program has a budget, or NCCL does not know the type. This function looks only at
+/// the turn of one rank. So use the collective only if all ranks find the same one, see summary().
 Collective find_collective(const Program& program, const Turn& turn, int ranks);
 
 /// A number that is the same on all ranks if all ranks have found the same collectives in all

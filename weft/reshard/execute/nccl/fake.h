@@ -19,6 +19,6 @@ void reset(bool notices);
 std::int64_t allocated();  ///< bytes of GPU memory in use
 int groups();              ///< how many groups of sends and receives all ranks have run
 int launches();            ///< how many plans were run
-int collectives();         ///< how many were run, without those that compare programs
+int collectives();         ///< how many collectives were run, except for comparing programs
 
 }  // namespace weft::reshard::execute::nccl::fake

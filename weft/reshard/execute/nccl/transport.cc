@@ -92,7 +92,7 @@ class NcclTransport final : public Transport {
   Status send_word(std::uint64_t word);
   /// Waits for the exchange and returns the words.
   Result<std::vector<std::uint64_t>> take_words();
-  /// Does the same. Returns an Error unless all ranks have sent `word`.
+  /// Does the same as take_words(). Returns an Error unless all ranks have sent `word`.
   Status expect_words(std::uint64_t word);
 
   /// Records an event after everything that is queued so far.

@@ -11,7 +11,7 @@ namespace weft::reshard::execute {
 
 struct Footprint {
   bool in_place = false;
-  std::string reason;  ///< why the plan cannot run in place, if that was asked for
+  std::string reason;  ///< if in_place was requested: why the plan cannot run in place
   Bytes in = 0;        ///< the largest source and the largest target of any device
   Bytes out = 0;
   Bytes staging = 0;   ///< memory for arrays between rounds, or for their sub-rounds

@@ -47,8 +47,8 @@ std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct) {
     for (const Message& message : turn.receives) {
       divide(message, message.add, least_direct, out.receives);
     }
-    // If some parts of an array replace and other parts add, also add the parts that replace, to
-    // neutral elements.
+    // Some parts of an array may replace and other parts may add. Then also add the parts that
+    // replace, to neutral elements.
     const std::set<std::int32_t> added = added_arrays(turn);
     for (Packet& packet : out.receives) {
       for (Packet::Part& part : packet.parts) {

@@ -15,9 +15,9 @@ namespace weft::reshard::execute {
 /// Messages that add and messages that replace are counted separately.
 class Pairing {
  public:
-  /// Finds the message that `message` of device `self` matches. `peer` is the turn of the device
-  /// that sends it. Returns an Error (kPeerFailed) if `peer` has no such message, or if the sizes
-  /// of the two messages differ.
+  /// Finds the sent message that matches `message`, which device `self` receives. `peer` is the
+  /// turn of the sender. Returns an Error (kPeerFailed) if `peer` has no such message, or if the
+  /// sizes of the two messages differ.
   Result<const Message*> match(Device self, const Message& message, const Turn& peer) {
     std::size_t& next = next_[{message.peer, message.add}];
     const auto other = [&](const Message& sent) {

@@ -16,7 +16,7 @@
 namespace weft::reshard::execute {
 
 /// The layouts that an array passes through, from source to target. A hop is the change from one
-/// layout to the next. Each hop happens in a turn.
+/// layout to the next. Each hop that moves data happens in a turn.
 struct Route {
   static constexpr std::int32_t kNoTurn = -1;
 

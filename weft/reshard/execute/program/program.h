@@ -181,8 +181,8 @@ struct BudgetUse {
 BudgetUse budget_use(const std::vector<Array>& arrays, Bytes budget);
 
 /// The cheapest plan found that fits into the budget; 0: no limit. The budget divides messages, and
-/// the price of a plan includes the cost of that. If no plan fits, returns an Error (kInfeasible)
-/// with about the smallest budget that is enough.
+/// the price of a plan includes the cost of the additional messages. If no plan fits, returns an
+/// Error (kInfeasible) with about the smallest budget that is enough.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
 /// The cheapest plan found that fits into the budget (0: no limit) and whose rounds can all run in

@@ -62,8 +62,8 @@ struct Runs {
   std::vector<Loop> loops;
 };
 
-/// The number of bytes of a unit: the largest number of which all starts and ends of runs are
-/// multiples.
+/// The number of bytes of a unit: the largest number that divides the start and the end of every
+/// run.
 Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   Bytes unit = 0;
   for (const Shuffle& shuffle : shuffles) {

@@ -35,7 +35,8 @@ class ChunkArea {
  private:
   struct Reader {
     Device device = 0;
-    std::uint64_t entry = 0;  ///< number of the queue entry that announces the chunk to it
+    std::uint64_t entry = 0;  ///< number of the queue entry that announces the chunk to the
+                              ///< receiver
   };
   struct Held {
     Bytes offset = 0, bytes = 0;

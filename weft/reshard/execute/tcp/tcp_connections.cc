@@ -144,7 +144,7 @@ bool read_handshake(PendingPeer& peer) {
 }
 
 /// Accepts the processes with higher numbers. All handshakes are read at the same time, because a
-/// connection that sends nothing must not delay the others.
+/// connection that sends nothing must not delay other connections.
 class Acceptor {
  public:
   Acceptor(const Listener& listener, std::int32_t self, std::vector<Descriptor>& sockets)
