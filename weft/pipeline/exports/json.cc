@@ -40,8 +40,7 @@ void write_groups(JsonWriter& json, const Scheduled& scheduled) {
   json.end_array();
 }
 
-/// `end` is the arrival, which is what the receiver waits for, not the time when the links are
-/// free.
+/// `end` is the arrival, for which the receiver waits. It is not the time when the links are free.
 void write_transfers(JsonWriter& json, const Timeline& timeline) {
   json.key("transfers").begin_array();
   for (const Sent& sent : timeline.transfers) {

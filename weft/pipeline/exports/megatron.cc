@@ -21,8 +21,7 @@ tl::unexpected<Error> no_layout(const std::string& why) {
                   why));
 }
 
-/// The name of a layer in lower case and without digits, which is equal for layers of the same
-/// kind.
+/// The name of a layer in lower case and without digits. It is equal for layers of the same kind.
 std::string kind_of(const std::string& id) {
   std::string kind;
   for (const char c : id) {

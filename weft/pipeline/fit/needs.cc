@@ -53,7 +53,7 @@ std::pair<Bytes, Bytes> best_choice(const std::vector<StageNeed>& stages, Micro 
 }
 
 /// Looks for a layer that fits on no device even if it is a whole stage. `memory` is sorted,
-/// largest first, so memory[r - 1] is the best that a stage on r devices can have per device.
+/// largest first. So a stage on r devices can have at most memory[r - 1] per device.
 std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {

@@ -107,8 +107,8 @@ Status check_cluster(const Cluster& cluster) {
 Result<Cluster> open_cluster(const std::string& text) {
   const std::size_t hash = text.rfind('#');
   const std::string file = text.substr(0, hash);
-  // This overload of exists() does not throw. The other one would throw for a long description,
-  // which is not a valid file name.
+  // This overload of exists() does not throw. The overload without an error code would throw for a
+  // long description, because it is not a valid file name.
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     // "no such file" helps more here than an error about a malformed description.

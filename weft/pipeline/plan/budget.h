@@ -7,9 +7,9 @@
 // of one of two kinds:
 // * until_...(): the value of the counter at which the part stops. If the parts before it have not
 //   used all of their effort, such a part also gets the rest.
-// * Other functions: the ops that the part may add to the counter, whatever its value is by then.
-//   Such a part gets its share even if the parts before it have used up the total, because it can
-//   still find a much better plan. Together the shares therefore exceed the total.
+// * Other functions: the ops that the part may add to the counter, however large the counter is by
+//   then. Such a part gets its share even if the parts before it have used up the total, because it
+//   can still find a much better plan. Together the shares therefore exceed the total.
 //
 // The shares are tuned with two benchmarks: bench/pipeline_replanning (planning 64 layers on 16
 // devices takes at most 100 ms) and bench/pipeline_tight (quality of plans under tight memory).

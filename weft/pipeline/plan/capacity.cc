@@ -199,8 +199,8 @@ std::vector<double> most_speed(const std::vector<double>& speeds) {
 Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, std::int32_t stages,
                      Nanos low, Nanos high) {
   Capacity capacity(task, replicas, stages);
-  // Simulated times are rounded to whole nanoseconds per stage and micro-batch, which can shorten a
-  // step by up to this much.
+  // Simulated times are rounded to whole nanoseconds per stage and micro-batch. Rounding can
+  // shorten a step by up to this much.
   const Nanos rounding = 4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
   Nanos bound = low;
   // Often `low` cannot be raised at all. So the first probe is just above it.

@@ -3,7 +3,7 @@
 // chunks. The stages visit the groups round robin (0 1 2 0 1 2) or back and forth (0 1 2 2 1 0).
 //
 // Stages are then shorter, so the first micro-batch reaches the last group earlier, and groups idle
-// less at the start and at the end of the step. That pays off if there are few micro-batches and
+// less at the start and at the end of the step. Sharing pays off if there are few micro-batches and
 // messages are cheap. In addition, a group of several devices can overlap the all-reduce of its
 // last stages with the backwards of its first stages.
 #pragma once

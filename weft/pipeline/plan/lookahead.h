@@ -35,8 +35,7 @@ constexpr Nanos kNoPlan = std::int64_t{1} << 60;
 class Lookahead {
  public:
   /// `stages` is the required number of stages; 0: any. Plans that cannot take less than `limit`
-  /// are ignored, which saves much time if the limit is low. Keeps references to `task` and
-  /// `graph`.
+  /// are ignored. A low limit therefore saves much time. Keeps references to `task` and `graph`.
   Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit = kNoPlan);
 
   /// Consider the rest of a plan that starts with layer `layer` on `group` and has `left` stages

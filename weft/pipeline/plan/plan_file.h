@@ -22,7 +22,8 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
 std::string plan_file(const Profile& profile, const Task& task, const Planned& planned,
                       const Pipeline& pipeline, const Schedule& schedule, const Timeline& timeline);
 
-/// The content of a plan file. Reading does not check that step and bound are right; verify/ does.
+/// The content of a plan file. Reading does not check that step and bound are right; the code in
+/// verify/ checks this.
 struct ReadPlan {
   std::string file;
   Profile profile;  ///< its layers stand in the order of the stages

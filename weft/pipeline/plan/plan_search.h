@@ -2,7 +2,7 @@
 // Searches the plans of one graph of groups (groups.h) by best-first branch and bound. Partial
 // plans are extended stage by stage. The partial plan with the smallest lower bound comes first.
 // Complete plans are simulated. The search ends when no partial plan has a bound below the best
-// step, which proves that the best plan is optimal, or when the effort is spent.
+// step; then the best plan is proved to be optimal. It also ends when the effort is spent.
 #pragma once
 
 #include "weft/pipeline/plan/evaluate.h"

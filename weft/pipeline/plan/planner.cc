@@ -151,7 +151,7 @@ OneStagePlans one_stage_phase(const PlanContext& context, const Fitting& fitting
 }
 
 /// If plans with one stage per device do not fit into memory, looks for some plan with shared
-/// devices that does. Small numbers of stages per group are tried first, because such plans are
+/// devices that fits. Small numbers of stages per group are tried first, because such plans are
 /// found sooner and are not worse.
 struct PackedPlan {
   Fitting fitting;

@@ -41,7 +41,7 @@ std::vector<StageModes> modes_of(const Task& task, const std::vector<PlannedStag
     own.keeping.later = pipeline.split_backward ? stage.weight : 0;
     own.keeping.path = all - own.keeping.later;
     own.keeping.fit = fits.keeping;
-    // set_times() rounds the recomputed forward and the backward together, which may be one
+    // set_times() rounds the recomputed forward and the backward together. The result may be one
     // nanosecond less than the sum of the two rounded times.
     own.recomputing.path = all + std::max<Nanos>(stage.forward - 1, 0);
     own.recomputing.fit = fits.recomputing;
@@ -54,7 +54,7 @@ std::vector<StageModes> modes_of(const Task& task, const std::vector<PlannedStag
 }
 
 /// The largest of the stages' lower bounds, each stage in its better mode. The round trip behind a
-/// stage assumes that the stages there keep their activations, which is the shorter mode.
+/// stage assumes that all later stages keep their activations, because this mode is shorter.
 Nanos longest(const std::vector<StageModes>& modes, Micro micro_batches) {
   Nanos most = 0, behind = 0;
   for (std::size_t s = modes.size(); s-- > 0;) {

@@ -41,7 +41,7 @@ struct Elements {
   std::int64_t first = 0, all = 0;
 };
 
-/// Returns zeros if the sizes are too large for 64 bits: no real array is.
+/// Returns zeros if the sizes are too large for 64 bits. No real array is that large.
 Elements count_elements(std::string_view dims) {
   Elements elements;
   std::int64_t product = 1;

@@ -80,8 +80,8 @@ class TakeApart {
     std::vector<std::vector<OpId>> forwards, backwards;
   };
 
-  /// Collects the host ops of every rank and step, sorted by recorded start. That is program order
-  /// even across threads, because the main thread and autograd's thread take turns.
+  /// Collects the host ops of every rank and step, sorted by recorded start. This is the order of
+  /// the program even across threads, because the main thread and autograd's thread take turns.
   void find_host_ops() {
     for (OpId op = 0; op < graph_.size(); ++op) {
       const graph::Lane& lane = graph_.lanes[graph_.ops.lane[op]];

@@ -167,7 +167,7 @@ Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos fir
 
 /// The least time from the start of the first forward of a stage to the start of its last forward.
 /// If K micro-batches fit, forward k + K must wait until micro-batch k has come back and freed its
-/// memory, which takes `round` from the start of its forward.
+/// memory. This takes the time `round` from the start of forward k.
 Nanos last_forward(const Pipeline& pipeline, const Stage& stage, Nanos round) {
   const Nanos all = (pipeline.micro_batches - 1) * stage.forward;
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return all;

@@ -2,7 +2,7 @@
 // A machine is dirty if the windows of its ops have changed since it was last narrowed. settle()
 // propagates until no machine is dirty. Sweep narrows the windows of a dirty machine. Then
 // pass_on() follows the arcs to the ops before and after the ops of this machine and narrows their
-// windows too, which makes other machines dirty. The search (run) is depth-first with backtracking
+// windows too. This makes other machines dirty. The search (run) is depth-first with backtracking
 // over copies of Node, which share unchanged state lists. It drops its oldest decisions if the
 // copies need too much memory; after that it can still find schedules but can no longer prove that
 // there is none.

@@ -56,8 +56,8 @@ class Search {
   std::int64_t visited() const { return made_ + sweep_.visited(); }
   /// `stop` is called often; once it returns true, the search ends as if its visits were used up.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
-  /// Allows this many more visits. After that, propagation stops early, which leaves valid but
-  /// wider windows, and find() returns kUnknown.
+  /// Allows this many more visits. After that, propagation stops early: windows stay wider, but
+  /// they remain valid, and find() returns kUnknown.
   void limit_visits(std::int64_t more) {
     const std::int64_t room = std::numeric_limits<std::int64_t>::max() - visited();
     last_visit_ = visited() + std::min(more, room);

@@ -80,7 +80,7 @@ class Simulator {
     StageId to = 0;
     DeviceId receiver = 0;
     /// One device alone sends everything on these links, so transfers become ready in the order in
-    /// which they are produced and need no queue.
+    /// which the device produces them. They need no queue.
     bool at_once = true;
   };
   struct Pending {

@@ -22,8 +22,8 @@ constexpr int kMostTries = 20'000;
 constexpr std::int32_t kWaitsInAll = 1024, kWaitsEach = 32;
 
 /// Whether `missing` of the devices in `candidates` have links of at least `bandwidth` between all
-/// of their pairs, in both directions: a clique. Answers true if it gives up after too many tries,
-/// which keeps the bound valid.
+/// of their pairs, in both directions: a clique. Answers true if it gives up after too many tries;
+/// with this answer, the bound remains valid.
 bool has_clique(const PlanData& plan, std::int64_t bandwidth,
                 const std::vector<std::int32_t>& candidates, std::size_t missing, int& tries) {
   if (missing == 0 || ++tries > kMostTries) return true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes a lower bound for all schedules of given stages. Micro-batches pass in order, so every
 // op has a least time before its start and a least time after its end. Each device or link runs its
-// ops one at a time. For its ops with these times before and after them, Jackson's preemptive
-// schedule is the shortest schedule if ops may be interrupted. Its length is a lower bound of the
-// step.
+// ops one at a time. If ops may be interrupted, Jackson's preemptive schedule is the shortest
+// schedule of these ops with these times. Its length is a lower bound of the step.
 #pragma once
 
 #include <vector>

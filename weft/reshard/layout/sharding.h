@@ -36,7 +36,7 @@ struct Mesh {
   std::int64_t size() const { return static_cast<std::int64_t>(devices.size()); }
   /// Returns the axis "x", or the sub-axis "x:(2)4". For that sub-axis, x is divided into 2 parts,
   /// and each of these into 4 parts; the sub-axis says which of the 4. Returns an Error (kBadInput)
-  /// if the mesh has no such axis, or if the size of the axis cannot be divided like that.
+  /// if the mesh has no such axis, or if the size of the axis cannot be divided in this way.
   Result<Axis> axis(std::string_view text) const;
 };
 

@@ -32,8 +32,8 @@ class Shards {
  public:
   explicit Shards(const Layout& layout);
 
-  /// The shard with this key; nullptr if no device holds it. That is possible in layouts that are
-  /// not grids.
+  /// The shard with this key; nullptr if no device holds it. This is possible only in layouts that
+  /// are not grids.
   Shard* find(const ShardKey& key);
   /// All shards, in the order of their first parts.
   std::vector<Shard>& list() { return list_; }

@@ -19,8 +19,8 @@ std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& optio
   if (options.direct && !problem.target.partial()) {
     return {direct_plan(problem, options.link, overlaps)};
   }
-  // A plan with few rounds moves much data at once, which often needs both buffers. If rounds cost
-  // nothing, the planner finds plans with more rounds, which are simpler.
+  // A plan with few rounds moves much data per round. Such rounds often need both buffers. If
+  // rounds cost nothing, the planner finds plans with more and simpler rounds.
   PlannerOptions volume_alone = options;
   volume_alone.link.step = volume_alone.link.message = 0;
   for (const PlannerOptions& prices : {options, volume_alone}) {

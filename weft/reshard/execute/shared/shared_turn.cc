@@ -218,8 +218,8 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   }
   Bytes all = 0;
   for (const Message& message : turn.receives) all += message.bytes * devices;
-  // All devices share the last-level cache, so this compares the bytes of all devices with its
-  // size.
+  // All devices share the last-level cache, so the bytes of all devices together are compared with
+  // the size of this cache.
   if (all < kLastCache) all = 0;
   FusedMoves fused(program, turn, longest);
   for (const Message& message : turn.receives) {
