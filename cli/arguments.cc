@@ -145,7 +145,7 @@ class ArgumentParser {
   /// CLI11 writes into `parsed`, which must therefore stay where it is.
   static void declare(const Subcommand& command, CLI::App& app, Parsed& parsed) {
     parsed.command = &command;
-    app.set_help_flag();  // cli/shell/help.cc prints help
+    app.set_help_flag();  // not by CLI11: cli/shell/help.cc prints help
     // CLI11 only collects unknown flags. refuse_flag() then refuses them and suggests a name.
     app.allow_extras();
     app.add_option("inputs", parsed.arguments.inputs);

@@ -295,11 +295,12 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
                                       finding.title)) +
                     "\n";
   out += wrapped_for(terminal, finding.what, 0);
-  out += wrapped_for(terminal,
-                     fmt::format("gain:    {} ms of {} ms ({:.1f} %), by a replay without it",
-                                 format_ms(finding.gain), format_ms(diagnosis.step),
-                                 percent(finding.gain, diagnosis.step)),
-                     9);
+  out += wrapped_for(
+      terminal,
+      fmt::format("gain:    {} ms of {} ms ({:.1f} %), from a replay without this finding",
+                  format_ms(finding.gain), format_ms(diagnosis.step),
+                  percent(finding.gain, diagnosis.step)),
+      9);
   if (const std::string where = place(finding); !where.empty()) {
     out += wrapped_for(terminal,
                        fmt::format("where:   most on {} ({} ms per step there); {}", where,

@@ -203,7 +203,7 @@ Status check_free(const Arguments& arguments, const std::string& planner) {
     if (!arguments.has(flag)) continue;
     return fail(
         ErrorCode::kUsage,
-        fmt::format("{} does not go with --planner: {} chooses that itself", flag, planner));
+        fmt::format("{} does not go with --planner: {} makes this choice itself", flag, planner));
   }
   return {};
 }

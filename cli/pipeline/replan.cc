@@ -137,11 +137,12 @@ Subcommand pipeline_replan_command() {
   command.inputs = "TIMELINE...";
   command.min_inputs = 1;
   command.details =
-      "TIMELINE is an op timeline (see `straggler` in weft list readers). A way moves layers to "
-      "other stages, or micro-batches to other replicas. Each way is shown with the step that it "
-      "would give under 1F1B.";
+      "TIMELINE is an op timeline (see `straggler` in weft list readers). Weft moves layers to "
+      "other "
+      "stages, and micro-batches to other replicas. It shows each better division of the work with "
+      "the step that it would give under 1F1B.";
   command.examples = {
-      Example{"weft pipeline replan timeline.json.gz --layers 40", "the best ways first"},
+      Example{"weft pipeline replan timeline.json.gz --layers 40", "the best divisions first"},
       Example{"weft pipeline replan timeline.json.gz --layers 40 --json", "the same for scripts"}};
   command.flags = {
       {"--layers", "N", "number of layers of the whole model; default: 8 per stage, with a note",

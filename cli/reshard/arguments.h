@@ -30,7 +30,7 @@ struct PlanningOptions {
   reshard::execute::ProgramOptions program;  ///< --budget, --in-place
   std::int64_t node_size = 0;                ///< devices per node; 0: nodes do not matter
   Bytes scale_local = 0;                     ///< see reshard::plan_and_check()
-  bool relabel = false;                      ///< assign the parts of targets to devices anew
+  bool relabel = false;                      ///< reassign the parts of the targets to devices
 };
 
 /// What is printed and written.

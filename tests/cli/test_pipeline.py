@@ -185,7 +185,7 @@ def test_the_plan_of_a_rival_can_be_chosen_and_passes_verify(
     for asked in (["--stages", "2"], ["--replicas", "1"], ["--schedule", "1f1b"]):
         done = weft("pipeline", *words, "--planner", "spp", *asked)
         assert done.returncode == 2
-        assert f"{asked[0]} does not go with --planner: spp chooses that itself" in done.stderr
+        assert f"{asked[0]} does not go with --planner: spp makes this choice itself" in done.stderr
 
 
 def test_gantt_draws_one_plan_or_two_on_one_scale(weft: Weft, chain: Path, tmp_path: Path) -> None:
