@@ -120,8 +120,8 @@ void weft_forget_range(unsigned first, unsigned last) {
 void weft_copy(int fd, int copy) {
   if ((uint32_t)copy >= kDescriptors || !ours()) return;
   const bool known = (uint32_t)fd < kDescriptors;
-  /* Examine `fd` now: if both descriptors were examined later, each would get a connection of its
-   * own, with its own count of bytes. */
+  /* Examine `fd` now. If `fd` and its copy were examined later, each of the two would get a
+   * separate connection with a separate count of bytes. */
   if (known) weft_connection(fd);
   atomic_store(&weft_slots[copy], known ? atomic_load(&weft_slots[fd]) : (uint32_t)kUnknown);
 }

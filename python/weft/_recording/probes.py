@@ -31,7 +31,7 @@ class Probes:
         self._switch_later_ones(on)
         for path, name in _loaded().items():
             # Look the symbol up in the library itself: NCCL loads its plug-in with local scope, so
-            # its symbols are not visible in the process.
+            # the symbols of the plug-in are not visible in the process.
             with contextlib.suppress(OSError):  # the file is mapped, but not loaded as a library
                 switch = getattr(ctypes.CDLL(path, mode=os.RTLD_NOLOAD), name)
                 switch.argtypes = [ctypes.c_int]

@@ -42,7 +42,7 @@ class Recorder:
 
     def cut_step(self) -> None:
         """Called instead of end_step() if the marked step is not complete, for example because the
-        job ends within it. The recording must not show it as a step."""
+        job ends within it. The recording must not show this part of a step as a step."""
         raise NotImplementedError
 
     def unfinished(self) -> Optional[int]:

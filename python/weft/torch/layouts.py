@@ -70,7 +70,7 @@ class Spec:
 
 
 def placed(placement: Any, dims: int) -> Placed:
-    # By name, because the class has moved between versions of PyTorch.
+    # Compare the name of the class, because the class has moved between versions of PyTorch.
     if type(placement).__name__ == "_MaskPartial":
         raise UsageError(
             f"{placement} is internal to the embedding operator and cannot be redistributed"

@@ -238,8 +238,8 @@ def refit(
 
 
 def default_device() -> torch.device:
-    """The device of a rank without tensors. It must take part in the exchange of reports with
-    tensors on a device that the process group supports."""
+    """The device that a rank without tensors uses. Such a rank takes part in the exchange of
+    reports too, and this needs tensors on a device that the process group supports."""
     return torch.device(dist.distributed_c10d._get_object_coll_device(None))
 
 

@@ -10,8 +10,8 @@
 namespace weft::report {
 namespace {
 
-/// Two ranks are similar if their times differ in no class of spans by more than this share of the
-/// larger total device time.
+/// Two ranks are similar if, in every class of spans, their times differ by at most this share of
+/// the larger of their total device times.
 constexpr double kTolerance = 0.02;
 
 struct Profile {

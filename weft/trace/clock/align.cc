@@ -167,8 +167,8 @@ class Aligner {
       const double error = to_ppb(with_rates.rate_error[c]);
       rate_bound_[c] = std::min(options_.max_rate_ppb,
                                 static_cast<std::int64_t>(std::ceil(std::abs(rate) + 2 * error)));
-      // Only the precision of a rate decides whether to keep it, not its size. If small rates were
-      // dropped, the result would depend on the offsets that the clocks had at the start.
+      // A rate is kept if it is precise enough, even if it is small. If small rates were dropped,
+      // the result would depend on the offsets that the clocks had at the start.
       const bool precise = 2 * error <= static_cast<double>(options_.rate_resolution_ppb);
       if (!precise || 2 * seen_.half_span < static_cast<double>(options_.min_span_for_rate))
         continue;

@@ -184,7 +184,7 @@ TEST(Align, RankWithoutCommunicationIsReportedAndNotMoved) {
 TEST(Align, RanksOfOneHostAgreeUnlessTheDataContradict) {
   Job run = made_run({});
   for (RankTrace& rank : run.ranks) rank.host = "node-1";
-  MadeRank loner(4, 5);  // on the same host, never communicates
+  MadeRank loner(4, 5);  // a rank of this host that never communicates
   loner.kernel("gemm", kSecond, 1000);
   run.ranks.push_back(loner.trace);
   run.ranks[4].host = "node-1";

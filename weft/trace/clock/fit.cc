@@ -351,8 +351,8 @@ class Fitter {
     const std::vector<double> grow = inflation();
     const double widest = *std::max_element(grow.begin(), grow.end());
     for (std::uint32_t c = 0; c < p_.clocks; ++c) {
-      // Errors are relative to the reference clock, so the jitter of the reference clock counts
-      // too. So all clocks get the largest factor.
+      // Errors are relative to the reference clock, so the jitter of the reference clock increases
+      // the errors of all clocks. So all clocks get the largest factor.
       if (offset_index_[c] >= 0) {
         s.offset_error[c] =
             std::sqrt(widest * variance[static_cast<std::size_t>(offset_index_[c])]);

@@ -118,8 +118,8 @@ class MessageMatcher {
   }
 
   // Matches the messages of one direction. The first direction stores in `merged` the match of each
-  // pair of kernels, under their calls on ranks a and b. The second direction (`reversed`) looks it
-  // up there.
+  // pair of kernels, under their calls on ranks a and b. The second direction (`reversed`) looks up
+  // the match in `merged`.
   void match_direction(const std::string& group, std::uint32_t from, std::uint32_t to,
                        const std::vector<End>& sends, const std::vector<End>& recvs,
                        std::optional<SequencePrior> expected, bool reversed,

@@ -100,7 +100,7 @@ void match_direction(const Run& run, const End& from, const End& to, std::vector
   }
 }
 
-/// One pair of calls, as a measurement of two clocks.
+/// What one send and its receive tell about the clocks of the two processes.
 struct OneWayTime {
   Nanos at = 0;       ///< on the clock of the first process
   Nanos way = 0;      ///< see one_way()

@@ -208,7 +208,7 @@ def _stage(
     copies: dict[fx.Node, fx.Node] = {}
 
     def copy(node: fx.Node) -> fx.Node:
-        if node not in copies:  # a repeated node, or one of this stage
+        if node not in copies:  # repeated in this stage, or placed in it
             for taken in node.all_input_nodes:
                 copy(taken)
             copies[node] = stage.node_copy(node, copies.__getitem__)

@@ -120,8 +120,9 @@ void read_named(JsonScanner& scanner, std::string_view key, RawNode& raw) {
   }
 }
 
-/// Reads the members of one node. In schema 1.0.1 the attributes are keys of the node itself. So
-/// all other keys go to read_named(). False if the text ends or stops being JSON inside the node.
+/// Reads the members of one node. Keys that are not listed here go to read_named(), because in
+/// schema 1.0.1 the attributes are keys of the node itself. Returns false if the text ends or stops
+/// being JSON inside the node.
 bool read_node(JsonScanner& scanner, RawNode& raw) {
   std::string_view key;
   while (scanner.next_key(key)) {

@@ -49,7 +49,7 @@ class Rows {
 
 class Database {
  public:
-  /// Reads all of `source` into memory; this takes the uncompressed size of the database once.
+  /// Reads all of `source` into memory; this needs as much memory as the uncompressed database.
   /// `progress` is called with the bytes read, while loading and again during queries. It returns
   /// false to cancel.
   static Result<std::unique_ptr<Database>> open(ByteSource& source,

@@ -31,7 +31,8 @@ class Workers {
   /// Fails if the export has no kernels.
   static Result<Workers> find(const Database& database);
 
-  /// Sorted by device, then by process: launchers number the ranks of a host in this order.
+  /// All workers, sorted by device, then by process: launchers number the ranks of a host in this
+  /// order.
   const std::vector<Worker>& all() const { return list_; }
   /// The worker (index into all()) of a process's work on a device. Work on a GPU that is not a
   /// worker belongs to the busiest worker of the process. kNoWorker if the process ran no kernels.
