@@ -29,7 +29,7 @@ class DeviceSizes {
   /// The smallest device of a group limits the group, so larger devices would be wasted.
   static void take(Left& left, std::int32_t size, std::int32_t devices);
   Bytes largest(const Left& left) const;  ///< memory of the largest device left; 0 if none is left
-  /// Total memory of the devices left that have at least `least`.
+  /// The total memory of those devices left whose memory is at least `least`.
   double room(const Left& left, Bytes least) const;
 
   /// Finds the actual devices behind the counts. Call its take() with the same arguments and in the

@@ -27,8 +27,8 @@ namespace weft::pipeline {
 /// The most speed that g groups can have together, for g from 0 to the number of devices.
 std::vector<double> most_speed(const std::vector<double>& speeds);
 
-/// The most layers for which the bound is worth its time, which grows with the square of the number
-/// of layers.
+/// The most layers for which the bound is worth its time. This time grows with the square of the
+/// number of layers.
 constexpr std::int32_t kMostCapacityLayers = 256;
 
 /// Returns a lower bound of the step over all plans and schedules, found by bisection between

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ordered_groups() fixes the first device of a group and lets the group grow along the order. With
 // each device, it updates the slowest link inside the group and the slowest link to each later
-// position. So a group costs time linear in the positions behind it instead of quadratic in its
-// devices. For shared links prefix counts tell how many devices of a range lie on each side.
+// position. So the time for a group is linear in the number of positions behind it, instead of
+// quadratic in the number of its devices. For shared links, prefix counts tell how many devices of
+// a range lie on each side.
 //
 // The formulas are the same as in group_cost() and channel_cost() in plan.cc.
 #include "weft/pipeline/plan/groups.h"
@@ -174,7 +175,8 @@ class OrderedBuilder {
   std::vector<SharedCounts> shared_;
   std::int32_t count_, unit_, largest_;
   GroupGraph graph_;
-  std::vector<std::int32_t> first_of_;      ///< the first group that begins at a position, by unit
+  std::vector<std::int32_t> first_of_;      ///< per unit of the order: the first group that begins
+                                            ///< there
   std::vector<double> forward_, backward_;  ///< slowest link between the group and each position
   std::vector<Nanos> forward_latency_, backward_latency_;
 };

@@ -119,7 +119,7 @@ Evaluated with_best_order(const PlanContext& context, Evaluated best) {
 /// What planning without memory limits passes on to planning within them.
 struct FirstPlanning {
   std::int64_t ops = 0;  ///< effort spent
-  /// The bound of plans with one stage per device, unless that search has stopped early.
+  /// The bound of plans with one stage per device, unless the search for them has stopped early.
   std::optional<Nanos> bound;
   /// Always has SPP's plans. It can happen that the best plan with one stage per device keeps to
   /// the limits, and only the best plan with shared devices breaks them. Then `plans` also has the

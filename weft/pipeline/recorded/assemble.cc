@@ -190,7 +190,7 @@ class Assembler {
     rank.message = transfer;
     rank.posts.push_back(transfer);
     posted_.push_back({&instruction, device, transfer});
-    // Whether the batch has both directions decides which costs its messages have.
+    // The costs of the messages depend on whether the batch has messages in both directions.
     bool sends = false, receives = false;
     for (const End& end : instruction.batch) (end.sends ? sends : receives) = true;
     for (const End& end : instruction.batch) {

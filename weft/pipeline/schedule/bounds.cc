@@ -151,7 +151,7 @@ Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
 Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos first_gradient,
                          Nanos forward_tail) {
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return 0;
-  // The argument holds only if gradients free memory.
+  // This bound holds only if gradients free memory.
   if (stage.input_memory > 0 || stage.weight_memory > 0) return 0;
   if (stage.input_memory + stage.weight_memory == 0) return 0;
   const Bytes limit = pipeline.memory_limits[stage.device];

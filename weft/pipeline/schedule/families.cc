@@ -53,7 +53,7 @@ struct Turn {
   void forward(Micro times = 1) { run(Kind::kForward, times); }
   void backward() { run(Kind::kBackward); }
   void input() { run(Kind::kInput); }
-  /// Runs only if the gradient of its input has run.
+  /// Runs the next gradient of weights if the gradient of the input of this micro-batch has run.
   void weight() {
     if (done(Kind::kWeight) < done(Kind::kInput)) run(Kind::kWeight);
   }

@@ -119,8 +119,8 @@ bool ListScheduler::may_start_forward(StageId s) const {
 }
 
 /// Starts the op that the rule prefers among the ready ones. If none is ready, the device sleeps
-/// until the earliest known arrival; data that is sent later and arrives earlier wakes it in
-/// send().
+/// until the earliest known arrival; if other data is sent later but arrives earlier, send() wakes
+/// the device.
 void ListScheduler::start_best(DeviceId at, Nanos now) {
   Device& device = devices_[at];
   const Micro micros = pipeline_->micro_batches;

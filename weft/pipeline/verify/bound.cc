@@ -391,7 +391,8 @@ class Search {
   std::vector<Bytes> parameters_, stash_;
   double quickest_ = kInfinite;
   std::vector<Nanos> busy_, step_, rest_busy_, rest_step_;
-  std::vector<Nanos> trip_, rest_trip_;  ///< only with memory limits; for any number of stages
+  std::vector<Nanos> trip_, rest_trip_;  ///< filled only if memory is limited; for any number of
+                                         ///< stages
   Nanos claimed_ = 0;
   BoundCheck check_;
 };

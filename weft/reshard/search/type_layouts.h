@@ -33,7 +33,7 @@ class TypeLayouts {
   /// way than by the two sub-axes of x of size 2.
   bool consistent() const;
 
-  /// Whether Layout::node_grid is true in the layouts of all types of that side.
+  /// Whether Layout::node_grid is true in the layouts of all types of this side.
   bool node_grid(std::uint8_t side) const { return node_grid_[side]; }
 
   LayoutPtr layout(const Type& type) { return layout(numbers_.of(type)); }
@@ -70,7 +70,8 @@ class TypeLayouts {
     std::int64_t count;
   };
   Share share_of(const Type& type, std::size_t dim) const;
-  /// Fills each slot of `made` with the union of the pieces that its devices hold in `end`.
+  /// Fills each slot of `made` with the union of the pieces that the devices of this slot hold in
+  /// `end`.
   static void join(const Cut& end, Cut& made);
   /// Indexed by device: the number that its digits of the factors `partial` form.
   std::vector<std::int32_t> groups(const Type& type, const FactorList& partial) const;

@@ -171,7 +171,7 @@ bool whole_lines(const Rows& rows) {
   return rows.bytes % kLine == 0 && rows.to_step % kLine == 0 && past_line(rows.to) == 0;
 }
 
-/// Copies rows of at least a line that are not adjacent at the destination. Whole lines are
+/// Copies rows that have at least a line and are not adjacent at the destination. Whole lines are
 /// streamed. The first and last line of a row may also contain other bytes, so they are prefetched
 /// for writing.
 WEFT_AVX2 void stream_apart(const Rows& rows) {
@@ -252,9 +252,9 @@ class SharedRegister {
   __m512i line_;
 };
 
-/// Copies rows of at least a line that are adjacent at the destination. Writes no byte outside of
-/// the rows, because that would fetch another line. `upcoming`: see Rows; only if all rows come
-/// from one source.
+/// Copies rows that have at least a line and are adjacent at the destination. Writes no byte
+/// outside of the rows, because that would fetch another line. `upcoming`: see Rows; only if all
+/// rows come from one source.
 template <class Shared>
 WEFT_AVX2 inline __attribute__((always_inline)) void interleave(const InterleavedRows& rows,
                                                                 const std::byte* upcoming) {

@@ -82,8 +82,8 @@ struct Groups {
 };
 
 /// Runs a turn of programs in place. Sender and receiver divide a message into different regions,
-/// so it is delivered as a stream. Within a turn, no device writes data that another device reads.
-/// So devices can run in parallel.
+/// so the message is delivered as a stream. Within a turn, no device writes data that another
+/// device reads. So devices can run in parallel.
 Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                          std::size_t number) {
   std::vector<Status> done(programs.size());

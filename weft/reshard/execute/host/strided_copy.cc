@@ -74,7 +74,8 @@ void copy_loops_prefetching(std::span<const CopyLoop> outer, CopyRows copy, Rows
   for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
   const std::int64_t count = rows.count;
   do {
-    // Divide the rows of a position: the last rows prefetch the first rows of the next position.
+    // Divide the rows of a position into two parts. While the last rows are copied, the first rows
+    // of the next position are prefetched.
     const std::int64_t alone = std::max<std::int64_t>(0, count - ahead);
     rows = {now.from, rows.from_step, now.to, rows.to_step, rows.bytes, alone, nullptr};
     if (prefetches) rows.upcoming = now.from + ahead * rows.from_step;

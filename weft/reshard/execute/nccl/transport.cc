@@ -436,7 +436,7 @@ Status NcclTransport::check(std::int32_t failed) {
 Status NcclTransport::give_up(ErrorCode code, const std::string& why) {
   if (!broken_) {
     broken_ = Error{code, why, {}, -1};
-    // Other ranks notice, because their connections to this rank end.
+    // Other ranks notice that this rank gives up, because their connections to this rank end.
     if (communicator_ != nullptr) nccl_.abort(communicator_);
     communicator_ = nullptr;
   }

@@ -103,7 +103,7 @@ class InPlaceBuilder {
     for (Region& region : more) regions.push_back(std::move(region));
   }
 
-  /// The device's part of a layout that contains a box.
+  /// Of the device's parts in a layout, the part that contains a given box.
   Part part_with(std::size_t layout, const std::vector<Strips>& box) const {
     for (const Part part : route_.parts(layout, self_)) {
       bool holds = true;

@@ -104,8 +104,8 @@ const Part* target_part_for(const Route& route, const std::vector<Part>& target_
   return target_part == target_parts.end() ? nullptr : &*target_part;
 }
 
-/// Whether nothing in the target buffer is overwritten while it is still read, if the device keeps
-/// its part there from `layout` on.
+/// Assume that the device keeps its part in the target buffer from `layout` on. Returns whether
+/// nothing in this buffer is overwritten while it is still read.
 bool safe_in_target_from(const Route& route, Device device, std::size_t layout) {
   for (std::size_t hop = layout; hop < route.hops.size(); ++hop) {
     const std::vector<Part> next = route.parts(hop + 1, device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects the processes that have to be woken. After several small chunks, all of them are woken
-// together.
+// Collects the processes that have to be woken. After several small chunks, it wakes all collected
+// processes together.
 #pragma once
 
 #include <vector>
