@@ -28,11 +28,11 @@ namespace weft::pipeline {
 namespace {
 
 // The time of other work, converted to simulated ops.
-constexpr std::int64_t kListedOp = 6;     ///< list schedule, per stage and micro-batch
-constexpr std::int64_t kBoundedOp = 8;    ///< lower_bounds(), per stage and micro-batch
-constexpr std::int64_t kSolvedOp = 200;   ///< solve() before its search, per stage and micro-batch
+constexpr std::int64_t kListedOp = 6;     ///< making a list schedule: per stage and micro-batch
+constexpr std::int64_t kBoundedOp = 8;    ///< lower_bounds(): per stage and micro-batch
+constexpr std::int64_t kSolvedOp = 200;   ///< solve() without its search: per stage and micro-batch
 constexpr std::int64_t kVisitsPerOp = 2;  ///< states that the search of solve() visits in that time
-constexpr std::int64_t kKnownStage = 4;   ///< looking up whether a pipeline is known, per stage
+constexpr std::int64_t kKnownStage = 4;   ///< looking up whether a pipeline is known: per stage
 /// Approximate limit for the ops of all list schedules of one pipeline; at least two are made.
 constexpr std::int64_t kMostListed = 16'384;
 constexpr const char* kSearched = "searched";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damages every value of a plan in turn, in every way that suits the value. The checker must find
-// each damage. If the checksum is corrected too, only damage to the question may go unnoticed, such
-// as a changed cluster. The plan is then right for another question.
+// each damage. Some values, such as the cluster, state the question that the plan answers. If the
+// checksum is corrected too, damage to such a value may go unnoticed, because the plan may be right
+// for the changed question.
 #include <gtest/gtest.h>
 
 #include "weft/base/json/checksum.h"

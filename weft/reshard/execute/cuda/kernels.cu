@@ -62,7 +62,7 @@ __device__ inline Places<kCount> find_places(const BoxWork& box, std::uint32_t f
 
 template <class T, int kCount>
 __device__ inline void copy_units(const char* from, char* to, const Places<kCount>& places) {
-  T values[kCount] = {};  // without this, the compiler would keep old values in registers
+  T values[kCount] = {};  // otherwise the compiler would keep old values in registers
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if (places.live[i]) values[i] = *reinterpret_cast<const T*>(from + places.from[i]);

@@ -13,7 +13,7 @@ namespace weft::reshard::execute::cuda {
 /// The contiguous bytes of one message.
 struct MessageSpan {
   Device peer = 0;
-  std::int32_t buffer = 0;  ///< a buffer of the program, or the next number: staging of messages
+  std::int32_t buffer = 0;  ///< the buffer's number; program.buffers.size(): staging of messages
   Bytes offset = 0;
   Bytes bytes = 0;
 };

@@ -29,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBusyPolls = 2000;
 constexpr std::chrono::microseconds kPause{50};
 /// Up to this many ranks, words are sent directly, in the group of the last messages. With more
-/// ranks, this would open connections that nothing else needs, so an all-gather is used instead.
+/// ranks, direct messages would open connections that nothing else needs, so an all-gather is used
+/// instead.
 constexpr int kFewRanks = 16;
 /// Mixed into fingerprints, so that the word at the end differs from the word at the start.
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
