@@ -21,7 +21,7 @@ constexpr const char* kPage =
     "error that is accepted. `make accuracy` measures all figures again, on the recordings in\n"
     "`../shared/traces` (or in another folder with the same layout). "
     "MISSED marks a figure that exceeds\n"
-    "its bar, but for which the recording itself allows no better one.\n\n";
+    "its bar because the recording itself allows no better figure.\n\n";
 
 struct Bars {
   SelfReplayBar self_replay;

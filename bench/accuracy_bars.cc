@@ -107,13 +107,13 @@ Table HeldOutStepBar::table() const {
   Table table{
       "One step from the others",
       "Each recorded step is predicted from the other steps of the recording, with profiler, on "
-      "every rank. A step lasts from the end of the device work of the step before to its own. "
-      "`scatter` is the error of the mean of the other steps, without any model: it "
-      "shows how much the steps themselves differ. `lower bound` is how far the step lies outside "
-      "the range of the other steps: no prediction within that range can have a smaller error. "
-      "Bars, over all recordings: median 3 %, worst 8 %. The worst error counts as MISSED rather "
-      "than as failed if the lower bound of the same recording exceeds the bar, and the median "
-      "error if the median of the scatter does.",
+      "every rank. A step lasts from the end of the device work of the previous step to the end of "
+      "its own device work. `scatter` is the error of the mean of the other steps, without any "
+      "model: it shows how much the steps themselves differ. `lower bound` is how far the step "
+      "lies outside the range of the other steps: no prediction within that range can have a "
+      "smaller error. Bars, over all recordings: median 3 %, worst 8 %. The worst error counts as "
+      "MISSED instead of failed if the lower bound of the same recording exceeds the bar. The "
+      "median error counts as MISSED if the median of the scatter exceeds the bar.",
       {"recording", "median", "worst", "scatter: median", "scatter: worst", "lower bound: median",
        "lower bound: worst"},
       {}};

@@ -37,7 +37,7 @@ class HeldOutStepBar {
   struct Figures {
     std::string name;
     std::vector<double> errors;   ///< relative error of the prediction, by rank and step
-    std::vector<double> scatter;  ///< the same for the mean of the other recorded steps
+    std::vector<double> scatter;  ///< relative error of the mean of the other recorded steps
     std::vector<double> bounds;   ///< distance of the step from the range of the other steps
   };
   std::vector<Figures> sets_;
@@ -53,8 +53,9 @@ class UnprofiledStepBar {
  private:
   Table table_{"Step without profiler",
                "The step is predicted from the recording alone and compared with the job timed "
-               "twice without profiler (`base` and `base_again`). The error is 0 between these two "
-               "times; outside of them it is the distance to the nearer one. Bar: 4 %.",
+               "twice without profiler (`base` and `base_again`). The error is 0 if the prediction "
+               "lies between these two times. Otherwise it is the distance to the nearer time. "
+               "Bar: 4 %.",
                {"recording", "base ms", "again ms", "predicted ms", "error"},
                {}};
 };
@@ -69,7 +70,7 @@ class WhatIfBar {
   std::vector<Row> rows_;
   std::vector<double> errors_;
   int changes_ = 0;        ///< changes that are large enough to have a clear direction
-  int wrong_changes_ = 0;  ///< those of them that were predicted in the wrong direction
+  int wrong_changes_ = 0;  ///< those of `changes_` that were predicted in the wrong direction
 };
 
 /// Compares Weft's answers about stragglers (by how much they slow the job down, and which worker

@@ -49,7 +49,7 @@ def run_hta(files: list[str]) -> None:
 
     begin = time.process_time()
     trace = Trace(dict(enumerate(files)), str(Path(files[0]).parent))
-    trace.load_traces(use_multiprocessing=False)  # so that peak_bytes() sees all of its memory
+    trace.load_traces(use_multiprocessing=False)  # one process: peak_bytes() sees all memory
     print(f"seconds={time.process_time() - begin} peak_bytes={peak_bytes()}")
 
 

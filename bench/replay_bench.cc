@@ -26,9 +26,9 @@ using graph::OpKind;
 struct Shape {
   int ranks = 8;
   int steps = 1;
-  int kernels = 700;      ///< per rank and step
-  int host_calls = 1500;  ///< per rank and step, launches included
-  int collectives = 84;   ///< per step; all ranks take part in each
+  int kernels = 700;      ///< kernels per rank and step
+  int host_calls = 1500;  ///< host calls per rank and step, launches included
+  int collectives = 84;   ///< collectives per step; all ranks take part in each
   int extra_edges = 0;    ///< dependencies per kernel, beyond stream order and launch
 };
 

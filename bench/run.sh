@@ -37,7 +37,7 @@ run() {
   title "$1"
   local status=0
   "${@:2}" || status=$?
-  # Status 4: a benchmark lacks a recording or a program. It has already printed which one.
+  # Status 4: a benchmark lacks a recording or a program, and has already printed what it lacks.
   if [ $status -ne 0 ] && [ $status -ne 4 ]; then failed=1; fi
 }
 for program in align_bench replay_bench recorded_replay_bench accuracy pipeline_planning pipeline_replanning pipeline_tight; do

@@ -17,7 +17,7 @@ constexpr double kClearChange = 0.06;
 
 double ms(Nanos time) { return static_cast<double>(time) / 1e6; }
 
-/// How far `value` is outside of `range`, relative to the nearer end. 0 inside of it.
+/// How far `value` is outside of `range`, relative to the nearer end. 0 if it is inside.
 double beyond(double value, const Range& range) {
   if (value < range.low) return value / range.low - 1;
   return value > range.high ? value / range.high - 1 : 0;
@@ -54,8 +54,8 @@ void count_pairs(Figures& figures, const std::vector<Compared>& compared, bool w
   }
 }
 
-/// Compares the direction of a change with the prediction's. Measured times are compared with
-/// measured times, and predictions with predictions.
+/// Compares the measured direction of a change with the predicted direction. Measured times are
+/// compared with measured times, and predictions with predictions.
 void count_change(Figures& figures, const Compared& usual, const Compared& c, bool with_table) {
   const Setting &before = *usual.setting, &after = *c.setting;
   const double change = after.mean() / before.mean() - 1;
@@ -143,9 +143,10 @@ Table settings_table(const std::vector<Compared>& compared) {
       "Changed settings on a GPU",
       "Jobs recorded once with `usual` settings are predicted under other settings and compared "
       "with runs without profiler. `distance` is the distance to the nearest measured run. `error` "
-      "is the part of it that noise does not explain: it is 0 within the standard error of the "
-      "mean, which follows from the runs of the usual setting between the others. The columns at "
-      "the right are predictions without a link table.",
+      "is the part of the distance that noise does not explain. It is 0 if the prediction is "
+      "within the standard error of the measured mean. This standard error follows from the "
+      "scatter of the runs of the usual setting. The columns at the right are predictions without "
+      "a link table.",
       {"recording", "setting", "measured ms", "noise", "predicted ms", "distance", "error",
        "error bar", "no table: ms", "distance", "error", "error bar"},
       {}};
@@ -162,12 +163,13 @@ Table settings_table(const std::vector<Compared>& compared) {
 
 Table figures_table(const Figures& with_table, const std::optional<Limits>& with_limits,
                     const Figures& without_table, const std::optional<Limits>& without_limits) {
-  Table table{"Changed settings on a GPU: bars",
-              "A pair of settings counts if their measured steps differ by more than 3 % beyond "
-              "noise, a direction if the change is above 6 % beyond noise. Error bars are nominal "
-              "90 % ranges of single runs.",
-              {"predictions", "figure", "value", "bar"},
-              {}};
+  Table table{
+      "Changed settings on a GPU: bars",
+      "A pair of settings counts if the measured steps of the two differ by more than 3 % "
+      "beyond noise. The direction of a change counts if the change is more than 6 % beyond "
+      "noise. Error bars are nominal 90 % ranges of single runs.",
+      {"predictions", "figure", "value", "bar"},
+      {}};
   const auto add = [&](const std::string& which, const Figures& f,
                        const std::optional<Limits>& limits) {
     const auto row = [&](const std::string& name, const std::string& value, const std::string& bar,

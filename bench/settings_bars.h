@@ -29,18 +29,18 @@ struct Compared {
   bool changed() const { return setting->name != "usual"; }
 };
 
-/// Predicts the usual setting and every other one that a what-if describes. Settings whose what-if
-/// Weft does not know are left out.
+/// Predicts the usual setting and every other setting that a what-if describes. Settings whose
+/// what-if Weft does not know are left out.
 Result<std::vector<Compared>> compare_settings(const SettingsSet& set);
 
 /// How good a list of predictions is.
 struct Figures {
-  double mean_error = 0, worst_error = 0;    ///< of changed settings, beyond noise
-  double mean_distance = 0;                  ///< of changed settings, to the nearest measured run
+  double mean_error = 0, worst_error = 0;    ///< changed settings; beyond noise
+  double mean_distance = 0;                  ///< changed settings; to the nearest measured run
   int pairs = 0, ordered_pairs = 0;          ///< pairs of settings whose order is clear
   int clear_changes = 0, wrong_changes = 0;  ///< changes of more than 6 %
   int measurements = 0, inside = 0;          ///< measured steps, and those inside the error bar
-  double half_width = 0;                     ///< mean of the error bars, as a share of the step
+  double half_width = 0;  ///< mean half width of the error bars, as a share of the step
   int refused = 0;
 
   double ordered() const { return pairs == 0 ? 1 : 1.0 * ordered_pairs / pairs; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that were recorded once and then timed without profiler under several settings. They are the
-// truth with which bench/settings_accuracy.cc compares predictions.
+// Jobs that were recorded once and then timed without profiler under several settings.
+// bench/settings_accuracy.cc compares predictions with the measured times.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ struct Setting {
   std::string what_if;       ///< "" if no what-if describes this setting
   std::vector<double> runs;  ///< milliseconds per step of each run
   Range measured;            ///< from the fastest to the slowest run
-  /// `measured`, widened to the standard error of the mean of so many runs. Equal runs may be equal
-  /// by chance. So their scatter is taken from the runs of the usual setting, which is measured
-  /// more often than others.
+  /// `measured`, widened so that it covers the standard error of the mean. Few runs may be equal by
+  /// chance. So the standard error is computed from the scatter of the runs of the usual setting,
+  /// which was measured more often than other settings.
   Range noise;
   double mean() const;
 };
@@ -34,7 +34,7 @@ struct SettingsSet {
   std::vector<std::string> inputs;
   std::vector<cost::LinkTable> links;
   Setting usual;                  ///< the setting that was recorded
-  std::vector<Setting> settings;  ///< all others, in the order of the truth file
+  std::vector<Setting> settings;  ///< all other settings, in the order of the truth file
   /// Standard deviation of the runs of the usual setting / their mean.
   double scatter = 0;
 };
