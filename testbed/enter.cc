@@ -171,7 +171,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
     const std::size_t equals = text.find('=');
     if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  // libfaketime sets this variable to shared memory of the previous host; here it would not exist.
+  // libfaketime sets this variable to shared memory of the previous host, which does not exist on
+  // this host.
   all.erase("FAKETIME_SHARED");
   for (const auto& [name, value] : set) all[name] = value;
   std::vector<std::string> out;

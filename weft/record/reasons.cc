@@ -90,8 +90,8 @@ std::vector<std::string> from_notes(const RecordedFolder& folder, bool mpi) {
   }
   return {
       "no Python process that could be recorded has ended: use --mpi to record an MPI program; if "
-      "the job runs on other hosts, in containers, or as python -I or -E, the environment of weft "
-      "record did not reach it: start weft record there, around each rank"};
+      "the job runs on other hosts, in containers, or as python -I or -E, it did not get the "
+      "environment of weft record: put weft record in front of the command of each rank"};
 }
 
 }  // namespace

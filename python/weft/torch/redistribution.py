@@ -291,7 +291,8 @@ def prepare(array: DTensor, request: Request) -> Ready:
     move = None
     if not same and (before is not None or after is not None):
         move = mover_for(source, target, travels, device, request)
-    # The local tensor of a scalar must be a scalar too: torch takes its number of dimensions.
+    # The local tensor of a scalar must be a scalar too, because torch takes the number of
+    # dimensions from the local tensor.
     nothing = torch.empty((0,) if array.shape else (), dtype=wanted, device=device)
     return Ready(
         dtensor(nothing, mesh, placements, array.shape)._spec,

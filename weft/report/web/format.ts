@@ -35,7 +35,7 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** "exposed_transfer" -> "exposed transfer" */
+/** A name with blanks instead of underscores: "exposed transfer" for "exposed_transfer". */
 export function readable(name: string): string {
   return name.replace(/_/g, " ");
 }

@@ -31,7 +31,7 @@ function deviceName(device: number): string {
   return device < 0 ? "host" : `device ${device}`;
 }
 
-/** "1.23 GB in aten::mm of step 3". */
+/** The text about a peak: "1.23 GB in aten::mm of step 3". */
 function named(peak: MemoryPeak): string {
   const op = peak.op === "" ? "" : ` in ${peak.op}`;
   const step = peak.step < 0 ? "" : ` of step ${peak.step}`;
