@@ -233,7 +233,7 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
         assert memory["in_place"] and memory["reason"] == ""
         assert memory["live"] <= max(memory["in"], memory["out"]) + 16_000
     both = json.loads(weft(*words, "--from", "x,-", "--to", "-,-", "--to-partial", "x").stdout)
-    assert not both["memory"][0]["in_place"] and "buffer for each end" in both["memory"][0]["reason"]
+    assert not both["memory"][0]["in_place"] and "separate buffers for source and target" in both["memory"][0]["reason"]
 
 
 @pytest.mark.parametrize(

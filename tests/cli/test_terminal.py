@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +36,12 @@ def test_progress_is_drawn_on_a_terminal_and_erased() -> None:
 
 def test_progress_shows_the_remaining_time(large_trace: Path) -> None:
     session = weft_session("info", large_trace)
+    session.wait_for("reading")
+    # The command estimates the time left once it has read for a quarter of a second. A fast machine
+    # might be done by then, so stop the command for longer than that.
+    session.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    session.process.send_signal(signal.SIGCONT)
     assert session.finish() == 0
     assert re.search(r"reading \d+ MB of 200 MB, \d+ MB/s, \d+ s left", session.output)
 
