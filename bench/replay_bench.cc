@@ -66,7 +66,8 @@ graph::Graph make_job(const Shape& shape) {
     if (last != kNoId) builder.add_edge(last, op, EdgeKind::kOrder, gap);
     return last = op;
   };
-  // `total` items are spread evenly over the kernels of a step: the number of items for kernel k.
+  // Spreads `total` items evenly over the kernels of a step. Returns how many of the items kernel k
+  // gets.
   const auto share = [&shape](int k, int total) {
     return (k + 1) * total / shape.kernels - k * total / shape.kernels;
   };

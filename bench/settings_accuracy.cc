@@ -17,7 +17,9 @@ namespace {
 using namespace weft;
 using namespace weft::accuracy;
 
-// mean, worst, ordered, wrong directions, covered least, covered most, half width
+// In this order: mean error, worst error, share of pairs in the right order, number of wrong
+// directions, least and most share of measurements inside the error bars, half width of the error
+// bars.
 constexpr Limits kBars = {0.02, 0.06, 0.95, 0, 0.85, 0.97, 0.08};
 constexpr Limits kBarsWithoutTable = {0.06, 1, 0.0, 0, 0.85, 0.97, 1};
 /// What this version reaches on the jobs in bench/data.

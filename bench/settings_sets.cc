@@ -128,7 +128,8 @@ Result<SettingsSet> read_shared(const fs::path& file) {
     }
   }
   if (set.usual.runs.empty()) return bad_truth(file);
-  // A bucket of 25 MiB is the recorded setting and also the answer of a what-if.
+  // Buckets of 25 MiB were recorded, so this setting is the usual one. It is also a setting that a
+  // what-if predicts.
   if (variants->find("bucket25")) {
     set.settings.insert(set.settings.begin(), make_setting("bucket25", set.usual.runs));
   }

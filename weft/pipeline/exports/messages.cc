@@ -172,8 +172,8 @@ class Lowering {
   std::vector<std::size_t> position_;
   std::vector<bool> waits_;  ///< per device: its next op waits for a message
   std::vector<bool> forward_done_, gradient_done_;
-  /// Devices whose next op can run, by the end of that op; ties by device, so that results are
-  /// stable.
+  /// Devices whose next op can run, sorted by the end of that op and then by device number. So the
+  /// result is deterministic.
   std::priority_queue<Next, std::vector<Next>, std::greater<>> ready_;
 };
 

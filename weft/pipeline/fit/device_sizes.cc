@@ -49,7 +49,8 @@ Bytes DeviceSizes::largest(const Left& left) const {
   return 0;
 }
 
-// The result is a double, because the memory of a device without limit is the largest integer.
+// A double, because a device without a memory limit counts as the largest integer, and a sum of
+// integers would overflow.
 double DeviceSizes::room(const Left& left, Bytes least) const {
   double sum = 0;
   for (std::size_t i = left.size(); i-- > 0 && memory_[i] >= least;) {

@@ -23,7 +23,7 @@ class DeviceSizes {
   Bytes memory(std::int32_t size) const { return memory_[size]; }
   Left all() const;
 
-  /// The number of devices left of this size or larger.
+  /// How many of the devices that are left have this size or a larger one.
   static std::int32_t from(const Left& left, std::int32_t size);
   /// Takes this number of devices out of `left`: the smallest ones that have at least this size.
   /// The smallest device of a group limits the group, so larger devices would be wasted.

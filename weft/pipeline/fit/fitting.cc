@@ -33,7 +33,8 @@ bool adapts_to_memory(const std::string& schedule) {
 
 constexpr double kRounding = 1e-9;  ///< relative rounding error allowed for sums of bytes
 
-/// Builds plans from the first layer on; each stage is as long as its devices can hold it.
+/// Builds plans stage by stage, from the first layer on. Each stage takes as many layers as its
+/// devices can hold.
 class Search {
  public:
   /// With an empty `schedule` any order of micro-batches is allowed. For a fixed pattern the number
@@ -59,7 +60,8 @@ class Search {
     }
   }
 
-  /// Widens the beam until a plan is found, nothing was dropped, or the effort is spent.
+  /// Repeats the beam search with wider and wider beams. Ends if a plan is found, if no partial
+  /// plan had to be dropped, or if the effort is spent.
   Fitting run() {
     Fitting fitting;
     for (std::size_t width = 1;; width *= 8) {
@@ -86,7 +88,7 @@ class Search {
   }
 
   /// Checks for each size: are the devices of this size or larger big enough for all layers left
-  /// that fit only on such devices? Returns false if not. Sets the slack of the part.
+  /// that fit only on such devices? Returns false if not. Sets the slack of the partial plan.
   bool has_room(Part& part) const {
     double room = 0;
     for (std::int32_t size = sizes_.count(); size-- > 0;) {
@@ -101,11 +103,12 @@ class Search {
     return true;
   }
 
-  /// Whether an exhausted search is a proof. The dominance rule assumes that the memory need of a
-  /// stage does not depend on its position. This assumption is wrong for fixed patterns.
+  /// Whether it proves that no plan exists if the search has tried everything without success. The
+  /// dominance rule assumes that the memory need of a stage does not depend on its position. This
+  /// assumption is wrong for fixed patterns.
   bool is_exact() const { return schedule_.empty() || adapts_to_memory(schedule_); }
 
-  /// One beam search. Returns the part that is a complete plan, or -1.
+  /// One beam search. Returns the index in parts_ of a complete plan, or -1.
   std::int32_t go(std::size_t width) {
     parts_.clear();
     best_.clear();
@@ -124,7 +127,7 @@ class Search {
         all_ = false;
         return -1;
       }
-      // Drop a part if a later part has the same devices left and has placed more layers.
+      // Drop a partial plan if a later one has the same devices left and has placed more layers.
       std::erase_if(next_, [&](std::int32_t p) { return best_.at(parts_[p].left).second != p; });
       if (next_.size() > width) {
         all_ = false;
@@ -139,8 +142,8 @@ class Search {
     return -1;
   }
 
-  /// Appends one stage to a part in all useful ways. Returns the part that places all layers, or
-  /// -1.
+  /// Appends one stage to a partial plan in all useful ways. Returns the partial plan that places
+  /// all layers, or -1.
   std::int32_t extend(std::int32_t parent) {
     const Part part = parts_[parent];
     const std::int32_t layers = task_.chain.size();
@@ -209,8 +212,8 @@ class Search {
     return low;
   }
 
-  /// Adds a part and returns it. Returns -1 if the layers left have too little memory, or if a
-  /// known part with the same devices left has placed as many layers.
+  /// Adds a partial plan and returns its index. Returns -1 if the layers left have too little
+  /// memory, or if a known partial plan with the same devices left has placed as many layers.
   std::int32_t push(const Part& from, std::int32_t parent, std::int32_t size, std::int32_t r,
                     std::int32_t last) {
     spent_ += 8 + sizes_.count() / 4;
@@ -257,10 +260,10 @@ class Search {
   /// only layers that do not fit on devices of a smaller size.
   std::vector<double> rest_;
   std::int32_t stage_ = 0;  ///< index of the stage that is being appended
-  bool all_ = true;         ///< whether no part was dropped
+  bool all_ = true;         ///< whether no partial plan was dropped
   std::vector<Part> parts_;
   std::vector<std::int32_t> next_;
-  /// For each state of devices left: the most layers placed, and the part that placed them.
+  /// For each state of devices left: the most layers placed, and the partial plan that placed them.
   std::unordered_map<DeviceSizes::Left, std::pair<std::int32_t, std::int32_t>> best_;
 };
 

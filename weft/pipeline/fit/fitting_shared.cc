@@ -39,8 +39,8 @@ struct Part {
   std::vector<std::pair<std::int32_t, std::int32_t>> stages;  ///< bin and end of each stage
 };
 
-/// A possible extension of a part by one stage. The extended part itself is built only if the
-/// choice is among the best, because most choices are dropped.
+/// A possible extension of a partial plan by one stage. The extended plan itself is built only if
+/// the choice is among the best, because most choices are dropped.
 struct Choice {
   std::int32_t part = 0;
   std::int32_t bin = 0;                 ///< equal to the number of bins for a new bin
@@ -48,8 +48,8 @@ struct Choice {
   double slack = 0;                     ///< memory left, minus what the layers left need
 };
 
-/// A key of everything that decides which stages may follow a part. It does not depend on the order
-/// of bins and stages. Parts with equal keys are interchangeable.
+/// A key of everything that decides which stages may follow a partial plan. It does not depend on
+/// the order of bins and stages. Partial plans with equal keys are interchangeable.
 std::string key_of(const Part& part) {
   std::vector<std::string> bins;
   const auto add = [](std::string& key, std::int64_t number) {
@@ -95,7 +95,8 @@ class Packer {
     }
   }
 
-  /// Widens the beam until a plan is found, nothing was dropped, or the effort is spent.
+  /// Repeats the beam search with wider and wider beams. Ends if a plan is found, if nothing had to
+  /// be dropped, or if the effort is spent.
   Fitting run() {
     for (;; width_ *= 8) {
       if (go()) {
@@ -140,7 +141,7 @@ class Packer {
            std::tuple(-b.slack, b.part, b.bin, b.size, b.replicas);
   }
 
-  /// Builds the best parts that have placed this many layers, without duplicates.
+  /// Builds the best partial plans that have placed this many layers, without duplicates.
   std::vector<std::int32_t> make_parts(std::int32_t layer) {
     std::vector<Choice> choices = std::move(reached_[layer]);
     std::sort(choices.begin(), choices.end(), is_better);
@@ -179,8 +180,8 @@ class Packer {
     return static_cast<std::int32_t>(stages) >= limits_.chunks;
   }
 
-  /// Collects all choices for the next stage of a part: on each bin with room for another stage,
-  /// and on new bins of every size and number of devices.
+  /// Collects all choices for the next stage of a partial plan: on each bin with room for another
+  /// stage, and on new bins of every size and number of devices.
   void extend(std::int32_t at, std::int32_t layer) {
     const Part& part = parts_[at];
     const auto count = static_cast<std::int32_t>(part.stages.size());
@@ -273,8 +274,8 @@ class Packer {
   std::vector<Rest> rest_;
   std::vector<Part> parts_;
   std::vector<std::vector<Choice>> reached_;  ///< choices by the number of layers placed
-  std::size_t width_ = 4;  ///< beam width: parts extended per number of layers placed
-  bool left_out_ = false;  ///< whether choices or parts were dropped
+  std::size_t width_ = 4;  ///< beam width: partial plans extended per number of layers placed
+  bool left_out_ = false;  ///< whether choices or partial plans were dropped
   std::int64_t spent_ = 0;
 };
 

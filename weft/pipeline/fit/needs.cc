@@ -23,9 +23,9 @@ Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
 std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
-/// The memory that a device needs if a stage recomputes under two conditions: recomputing saves
-/// memory, and `kept` of the stage is at most `largest`. Unless `chosen` is null, stores in it
-/// which stages recompute.
+/// Assume that a stage recomputes if this saves memory and if its `kept` is at most `largest`.
+/// Returns the memory that a device then needs. Unless `chosen` is null, stores in it which stages
+/// recompute.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
                  std::vector<bool>* chosen) {
   Bytes need = 0, again = 0;
@@ -98,7 +98,8 @@ std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
     }
     if (state <= room) continue;
     if (devices == memory.size()) {
-      // Every device is counted, so the sum over all layers makes a simpler message.
+      // At this point `room` is the memory of all devices. So the message can compare the sums over
+      // all layers and all devices.
       for (++i; i < layers.size(); ++i) state += static_cast<double>(layers[i].second);
       return fmt::format("parameters and their state take {}, but all devices together have {}",
                          size(state), size(std::accumulate(memory.begin(), memory.end(), 0.0)));

@@ -55,7 +55,7 @@ class SetIndex {
   std::unordered_set<std::uint32_t, Hash, Same> found_;
 };
 
-/// Facts about a layer that do not depend on the set.
+/// Data about the layers that is the same for all sets.
 struct LayerFacts {
   std::vector<std::vector<std::int32_t>> next;  ///< readers of each layer
   Words needs;  ///< per layer, a bit vector: its dependencies and the layer itself
@@ -103,7 +103,8 @@ void measure(const Profile& profile, const LayerFacts& facts, Ideals& ideals) {
         const auto layer = static_cast<std::int32_t>(w * 64 + std::countr_zero(bits));
         compute += profile.layers[layer].forward + profile.layers[layer].backward;
         parameters += profile.layers[layer].parameters;
-        // Only last layers of the set decide what a cut sends.
+        // What a cut behind the set sends depends only on the set's last layers, see
+        // Ideals::output.
         const auto inside = [&](std::int32_t to) { return holds(set, to); };
         if (std::any_of(facts.next[layer].begin(), facts.next[layer].end(), inside)) continue;
         add(sent.data(), layer);

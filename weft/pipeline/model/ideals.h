@@ -41,10 +41,11 @@ struct Ideals {
   }
 };
 
-/// Returns the ideals that can be built from the first source layer by repeatedly adding a layer
-/// that reads from the set, together with all of its dependencies. The last ideal holds all layers.
-/// Fails with kInfeasible if there are more than `most`. Time and memory are linear in the number
-/// of pairs of an ideal and a layer that can be added to it.
+/// Returns the ideals (sets of layers that contain all dependencies of their layers) that can be
+/// built from the first source layer by repeatedly adding a layer that reads from the set, together
+/// with all of its dependencies. The last ideal holds all layers. Fails with kInfeasible if there
+/// are more than `most`. Time and memory are linear in the number of pairs of an ideal and a layer
+/// that can be added to it.
 Result<Ideals> all_ideals(const Profile& profile, std::size_t most);
 
 }  // namespace weft::pipeline

@@ -24,7 +24,8 @@ struct LayerChain {
   std::int32_t size() const { return static_cast<std::int32_t>(order.size()); }
 };
 
-/// Make the chain with linear_order(), or with a given order. A given order must respect the edges.
+/// The first function uses the order of linear_order(). The second uses the given order, which must
+/// respect the edges.
 LayerChain layer_chain(const Profile& profile);
 LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order);
 

@@ -9,11 +9,11 @@
 namespace weft::pipeline {
 namespace {
 
-/// The total for tasks without memory limits. Small clusters get so many ops that the exact search
-/// usually ends with a proof. At 11 to 16 devices the total is small, so that 64 layers on 16
-/// devices take less than 100 ms; models with fewer layers get up to eight times as many ops, which
-/// take no longer. Larger clusters have far more plans, and planning them may take longer than 100
-/// ms.
+/// The total effort, in simulated ops, for tasks without memory limits. Small clusters get so many
+/// ops that the exact search usually ends with a proof. At 11 to 16 devices the total is small, so
+/// that 64 layers on 16 devices take less than 100 ms; models with fewer layers get up to eight
+/// times as many ops, which take no longer. Larger clusters have far more plans, and planning them
+/// may take longer than 100 ms.
 std::int64_t usual_total(const Task& task) {
   const std::int32_t devices = task.cluster.devices;
   if (devices <= kMostForSetsAlone) return 12'000'000;
@@ -29,7 +29,8 @@ std::int64_t usual_total(const Task& task) {
 /// the counter of ops does not show, so they have a separate limit.
 constexpr std::int64_t kMostOrderPartialPlans = 500'000;
 /// The search may generate one partial plan per this many ops of the total. Under memory limits a
-/// partial plan takes more time, because its bound is computed for two modes of its last stage.
+/// partial plan takes more time, because its bound is computed twice: with and without
+/// recomputation in its last stage.
 constexpr std::int64_t kOpsOfPartialPlan = 4, kOpsOfPartialPlanWithinMemory = 12;
 
 }  // namespace
@@ -43,21 +44,23 @@ SearchBudget::SearchBudget(const Task& task, std::int64_t requested,
   // for a few candidates only.
   least_shared_devices_ = 500'000;
   if (!spent_without_limits || is_large()) return;
-  // The planning without limits ends early, with the first good plan that breaks the limits. The
-  // ops that it has not spent are added here, because many of the plans that are tried under limits
-  // do not fit into memory.
+  // The task was planned without memory limits first. That planning stopped early, at the first
+  // good plan that breaks the limits. The ops that it has not used are added here, because many of
+  // the plans that are tried under limits do not fit into memory.
   total_ = std::max(total_, 2 * total_ - *spent_without_limits);
   if (devices_ <= kMostForSets) return;
-  // From 11 devices on, the two plannings together must keep to the time that one planning may
-  // take, and under limits the same number of ops takes longer. So the total is reduced.
+  // With more than kMostForSets devices, planning without limits and planning within limits
+  // together may take only as long as one planning. An op takes longer within limits. So the total
+  // is reduced.
   total_ = Share{3, 4}.of(total_);
   least_shared_devices_ = 300'000;
 }
 
 SearchBudget::ExactSearch SearchBudget::exact(std::int64_t total) const {
   ExactSearch search;
-  // If a good plan is known before the search, much of the search is pruned. A climb after the
-  // search helps only if the search has ended early. This climb then needs effort beyond the total.
+  // A climb before the search finds a good plan, with which the search can prune more. A climb
+  // after the search helps only if the search has stopped early, when the total is spent. So that
+  // climb gets effort beyond the total.
   search.until_first_climb = kClimb.of(total);
   search.until_search = total;
   search.until_last_climb = total + kClimb.of(total);

@@ -22,12 +22,13 @@
 
 namespace weft::pipeline {
 
-/// Up to this many devices, the search among all sets of devices takes milliseconds. Then no search
-/// along orders of the devices has to run before it. (Up to kMostForSets devices, see groups.h, the
-/// search among all sets is possible, but a search along orders runs first.)
+/// Up to this many devices, searching all sets of devices takes milliseconds. So this search runs
+/// at once. With more devices (up to kMostForSets, see groups.h), a search along orders of the
+/// devices runs before it: that search considers only groups of devices that are neighbours in an
+/// order.
 constexpr std::int32_t kMostForSetsAlone = 8;
-/// Up to this many devices groups of every size are searched along orders of the devices. With more
-/// devices, group sizes are tried in coarse steps, and each plan is built greedily.
+/// Up to this many devices, the search along orders of the devices tries groups of every size. With
+/// more devices, it tries group sizes in coarse steps, and builds each plan greedily.
 constexpr std::int32_t kMostForOrders = 64;
 
 /// A fraction of the total effort.
@@ -39,8 +40,8 @@ struct Share {
 class SearchBudget {
  public:
   /// `requested` is PlannerOptions::ops; 0 means that the total is chosen from the size of the
-  /// task. `spent_without_limits` is set when a task with memory limits is planned after the same
-  /// task without them: the ops that the first planning has spent.
+  /// task. A task with memory limits is first planned without them, and then planned within them.
+  /// For the second planning, `spent_without_limits` is the number of ops that the first has used.
   SearchBudget(const Task& task, std::int64_t requested,
                std::optional<std::int64_t> spent_without_limits);
 
@@ -63,8 +64,8 @@ class SearchBudget {
   /// Most partial plans that the search along one order may generate.
   std::int64_t order_partial_plans() const;
   std::int64_t until_order_climb(std::size_t start, std::size_t starts) const;
-  /// Perturbations are the last phase of the search along orders. They get all effort that the
-  /// other phases have left.
+  /// For perturbations: small random changes of the best plan. They are the last phase of the
+  /// search along orders, so they get all effort that the other phases have left.
   std::int64_t until_perturbations() const { return total_; }
   std::int64_t perturbation_climb() const { return kPerturbationClimb.of(total_); }
 
@@ -83,16 +84,17 @@ class SearchBudget {
   /// A climb stops by itself at a local minimum. The share only limits climbs that converge slowly,
   /// so that none of them uses up the effort of the parts behind it.
   static constexpr Share kClimb{1, 4};
-  /// The search along orders has three phases: branch and bound along each order, climbs from the
-  /// plans that branch and bound has found, and perturbations. They get equal shares, because each
-  /// phase starts from the result of the phase before, and we do not know which phase matters most.
+  /// The search along orders of the devices has three phases: branch and bound along each order,
+  /// climbs from the plans that branch and bound has found, and perturbations. They get equal
+  /// shares, because each phase starts from the result of the phase before, and we do not know
+  /// which phase matters most.
   static constexpr Share kOrderPhase{1, 3};
-  /// Perturbations get a third of the effort, so at least six climbs fit. A climb that leads
-  /// nowhere therefore costs little.
+  /// Perturbations get a third of the total, so at least six climbs of this length fit. A climb
+  /// that leads nowhere therefore costs little.
   static constexpr Share kPerturbationClimb{1, 20};
-  /// There are only two even plans per placement. Without tight memory these plans need only a
-  /// small part of the share. Under tight memory the share limits the search for the stages that
-  /// recompute.
+  /// An even plan cuts the layers into stages of about equal time. There are only two even plans
+  /// per placement of stages. Without tight memory these plans need only a small part of the share.
+  /// Under tight memory the share limits the search for the stages that recompute.
   static constexpr Share kEvenPlans{1, 16};
   /// A search for an order of micro-batches has a fixed effort (short_search() in evaluate.cc).
   /// Each choice of stages that recompute needs a separate search. The share limits how many
@@ -102,14 +104,14 @@ class SearchBudget {
   /// the search for plans with shared devices starts from the best plan with one stage per device.
   /// interleave.cc divides the share between climbs and searches for orders of micro-batches.
   static constexpr Share kSharedDevices{1, 4};
-  /// For more than kMostForOrders devices the usual total is 32 million ops, so this share is a
-  /// million ops.
+  /// The same for more than kMostForOrders devices. The usual total is 32 million ops there, so
+  /// this share is a million ops.
   static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
   /// A large cluster has no branch and bound. The climb from greedy plans is its whole search.
   /// Planning 1,000 layers on 1,024 devices must take at most a minute.
   static constexpr Share kLargeClusterClimb{14, 1};
-  /// Under memory limits each evaluation simulates several choices of stages that recompute, so the
-  /// same number of ops takes much longer.
+  /// The same within memory limits. Each evaluation then simulates several choices of stages that
+  /// recompute, so the same number of ops takes much longer.
   static constexpr Share kLargeClusterClimbWithinMemory{2, 1};
 
   ExactSearch exact(std::int64_t total) const;

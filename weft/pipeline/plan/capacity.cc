@@ -18,8 +18,8 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-/// By which factor the speed of a stage may exceed the speed that the stage needs. Factors between
-/// two elements are rounded as described above.
+/// By which factor the speed of a stage may exceed the speed that the stage needs. The comment at
+/// the top of this file says how factors between two elements are rounded.
 constexpr std::array<double, 8> kSpeedFactors = {1, 1.1, 1.25, 1.5, 2, 3, 6, kUnlimited};
 /// The inverses of kSpeedFactors: the factors for the time of the stage.
 constexpr std::array<double, 8> kTimeFactors = {1,       1 / 1.1, 1 / 1.25, 1 / 1.5,
@@ -57,15 +57,16 @@ class Capacity {
     }
   }
 
-  /// Whether a step of this length may be possible; false is a proof. A coarse grid that does not
-  /// count stages comes first. If it rules the step out, the fine grid is not needed.
+  /// Whether a step of this length may be possible. The answer false is a proof that it is not. A
+  /// coarse grid that ignores the number of stages is tried first. If it rules the step out, the
+  /// fine grid is not needed.
   bool may_take(double step) {
     return may_take(step, parts_ / kCoarser, true) && may_take(step, parts_, false);
   }
 
  private:
-  /// With `any_number`, stages are not counted: each number of stages may use as much speed as the
-  /// largest number.
+  /// If `any_number` is set, stages are not counted. Then every number of stages may use the total
+  /// speed that only the largest number can have.
   bool may_take(double step, std::int32_t parts, bool any_number) {
     step_ = step;
     waits_ = covered_ * parts;
@@ -77,8 +78,8 @@ class Capacity {
     used_[0] = 0;
     if (any_number) return add_stages(limit_);
     for (std::int32_t stage = 1; stage <= most; ++stage) {
-      // From this number on, more stages do not have more speed together. So one table is enough
-      // for all larger numbers of stages.
+      // With this number of stages or more, the total speed grows no further. So one table is
+      // enough for all larger numbers of stages.
       if (stages_ == 0 && speed_[stage] >= limit_) return add_stages(speed_[stage]);
       next_.assign(cells(), kUnlimited);
       if (add_stage(used_, next_, stages_ == 0 || stage == stages_ ? speed_[stage] : -1)) {
@@ -164,15 +165,18 @@ class Capacity {
   std::int32_t layers_, stages_;
   double micros_;
   std::vector<double> speed_;
-  std::int32_t parts_;                       ///< grid steps per T / M
-  std::int32_t covered_;                     ///< how many T / M the grid covers
+  std::int32_t parts_;  ///< grid steps per T / M
+  /// The grid of idle times ends at this many times T / M.
+  std::int32_t covered_;
   std::int32_t waits_ = 0;                   ///< grid points: possible idle times
   std::vector<double> work_, path_, bytes_;  ///< prefix sums over the layers
-  double forward_part_ = 1;                  ///< least share of the forward in a layer's path
-  double step_ = 0;                          ///< T
-  double wait_ = 0;                          ///< idle time per grid step
-  double limit_ = 0;                         ///< most speed of the largest number of stages
-  std::vector<double> used_, next_;          ///< least speed, at [layer * waits + wait]
+  /// Least share of the forward in the path of any layer.
+  double forward_part_ = 1;
+  double step_ = 0;  ///< T
+  double wait_ = 0;  ///< idle time per grid step
+  /// The total speed that the largest number of stages can have.
+  double limit_ = 0;
+  std::vector<double> used_, next_;  ///< least speed, at [layer * waits + wait]
 };
 
 }  // namespace

@@ -43,7 +43,8 @@ struct Evaluated {
   std::vector<PlannedStage> stages;  ///< with the best choice of stages that recompute
 };
 
-/// What a caller wants to know about a plan. Cheaper questions leave out more work.
+/// What a caller wants to know about a plan. The less it wants to know, the less work the
+/// evaluation takes.
 enum class Question {
   kStep,       ///< the step
   kIfShorter,  ///< the step if it is below a limit; otherwise only the fact that it is not

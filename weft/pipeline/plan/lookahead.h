@@ -39,8 +39,9 @@ class Lookahead {
   Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit = kNoPlan);
 
   /// Consider the rest of a plan that starts with layer `layer` on `group` and has `left` stages
-  /// (0: any number). busy() is a lower bound of Z of its first stage. step() is a lower bound of
-  /// the step, without the time before the rest begins.
+  /// (0: any number). busy() is a lower bound of the time Z of its first stage, which the comment
+  /// at the top of this file defines. step() is a lower bound of the step, without the time before
+  /// the rest begins.
   Nanos busy(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return busy_[at(left, layer, group)];
   }

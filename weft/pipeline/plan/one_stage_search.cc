@@ -82,8 +82,10 @@ void search_exactly(const PlanContext& context, const GroupGraph& graph,
   }
 }
 
-/// The orders of the devices to search along: the orders in which devices with fast links are
-/// neighbours. If devices have unequal memory, there is one more order, along which a plan fits.
+/// The orders of the devices to search along. A search along an order considers only plans in which
+/// each stage uses consecutive devices of this order. The function returns orders in which devices
+/// with fast links are neighbours. If devices have unequal memory, it adds an order for which some
+/// plan fits into memory.
 std::vector<DeviceOrder> orders_to_search(const PlanContext& context, const Fitting& fitting) {
   auto orders = device_orders(context.task.cluster);
   const auto& memory = context.task.cluster.memory;
@@ -118,8 +120,8 @@ Evaluated search_along_order(const PlanContext& context, const DeviceOrder& orde
   return search_plans(lookahead, context.evaluator, effort, std::move(best)).best;
 }
 
-/// The shortest plan of climbs from all starts, the best start first. Ends early if a plan reaches
-/// the bound.
+/// Climbs (a local search) from each start, the best start first, and returns the shortest plan.
+/// Ends early if a plan reaches the bound.
 Evaluated climb_from_all(const PlanContext& context, Nanos bound, std::vector<Evaluated> starts) {
   std::stable_sort(starts.begin(), starts.end(),
                    [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
@@ -168,8 +170,8 @@ Nanos raise_bound_by_speed(const PlanContext& context, const GroupGraph& ideal,
   return capacity_bound(context.task, replicas, context.options.stages, bound, high);
 }
 
-/// The search along orders: SPP's plans, branch and bound along each order, climbs, perturbations,
-/// and then the lower bound.
+/// The search along orders of the devices: SPP's plans, branch and bound along each order, climbs,
+/// perturbations, and then the lower bound.
 void search_orders(const PlanContext& context, const Fitting& fitting,
                    const std::optional<Nanos>& speed_bound, OneStagePlans& plans) {
   const Task& task = context.task;

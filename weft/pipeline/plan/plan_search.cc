@@ -61,7 +61,9 @@ void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit
         {part.known, own + micros * keeping.work(), stage.busy_offset + micros * keeping.path});
     if (stage.known >= limit) break;  // longer stages only take longer
     if (!cost.possible) continue;
-    // The bound from this stage if memory forces rounds, in the better of its two modes.
+    // If memory limits how many micro-batches the stage can hold at once, they pass through it in
+    // rounds. This is the bound for the step that follows, in the better of the two modes of the
+    // stage (keeping activations or recomputing).
     const auto in_rounds = [&](Nanos behind) {
       return cost.least([&](const StageMode& mode) {
         const Nanos busy = busy_in_rounds(ahead.task().micro_batches, cost.forward, mode, behind);

@@ -173,7 +173,8 @@ PackedPlan pack_devices(const PlanContext& context) {
   return packed;
 }
 
-/// Phase 2. The search starts from the best plan and, if there is one, from `second`.
+/// Phase 2: looks for plans whose stages share devices. The search starts from the best plan and,
+/// if there is one, from `second`.
 Evaluated sharing_phase(const PlanContext& context, Evaluated best, Evaluated second) {
   const auto share_from = [&](Evaluated start) {
     const InterleaveLimits limits{most_chunks(context.task, context.options),

@@ -81,9 +81,9 @@ Nanos bound_within_memory(const Task& task, const std::vector<PlannedStage>& sta
 void guess_recomputation(const Task& task, const Pipeline& pipeline,
                          std::vector<PlannedStage>& stages) {
   const std::vector<StageModes> modes = modes_of(task, stages, pipeline);
-  // `most` is the target: some stage needs this long in any case, so no stage has to be shorter.
-  // The target grows, because the choice for a later stage can lengthen the round trip of earlier
-  // stages.
+  // `most` is the target for all stages. The longest stage takes at least this long in either mode,
+  // so nothing is gained if another stage becomes shorter than this. The target grows, because the
+  // choice for a later stage can lengthen the round trip of earlier stages.
   Nanos most = longest(modes, task.micro_batches), behind = 0;
   for (std::size_t s = modes.size(); s-- > 0;) {
     const StageModes& own = modes[s];

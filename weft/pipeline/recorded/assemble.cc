@@ -118,7 +118,8 @@ class Assembler {
                           : backward_piece(recording_, stage, step, instruction.op.micro),
                   forward ? "forward" : "backward");
           const HostCosts& costs = recording_.stages[device].host;
-          // Only a post after this pass pays for the end of the pass.
+          // The host time at the end of this pass. Only a post that follows the pass is delayed by
+          // it.
           rank.leaves = forward ? costs.leave_forward : costs.leave_backward;
           break;
         }

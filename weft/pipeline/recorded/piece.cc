@@ -45,7 +45,8 @@ PieceMaker::PieceMaker(const graph::Graph& graph)
     }
     return graph::kNoId;
   };
-  // Compressed rows: count the launched ops per host op, sum up, then fill in.
+  // Build a table of the launched ops per host op, in the form of a compressed sparse matrix: count
+  // the ops per row, sum up the counts to get the start of each row, then fill in the rows.
   first_launched_.assign(graph.size() + 1, 0);
   for (OpId op = 0; op < graph.size(); ++op) {
     if (const OpId launch = launch_of(op); launch != graph::kNoId) ++first_launched_[launch + 1];

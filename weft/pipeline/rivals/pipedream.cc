@@ -23,11 +23,12 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostCells = 100'000'000;  ///< numbers in all tables: 800 MB
 
-/// The number of ideals up to which all tables fit.
+/// An ideal is a set of layers that may come before a cut, see ideals.h. Returns the number of
+/// ideals up to which all tables stay below kMostCells.
 std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel>& levels) {
   if (levels.size() == 1) {
-    // Per ideal: its bits, about ten words for its sums and predecessors, and the numbers of the
-    // search.
+    // Count numbers per ideal: the words of its bit set, about ten words for its sums and
+    // predecessors, and the numbers of the search.
     const std::size_t words = (profile.layers.size() + 63) / 64;
     return kMostCells / (words + 10 + flat_numbers(levels[0].machines));
   }

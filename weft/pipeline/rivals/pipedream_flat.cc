@@ -58,7 +58,8 @@ class FlatSearch {
   double sync(Bytes parameters, std::int32_t replicas) const {
     return 4.0 * (replicas - 1) * static_cast<double>(parameters) * per_byte_ / replicas;
   }
-  /// C + a P of an ideal, see the header.
+  /// C + a P of an ideal: its compute time plus the all-reduce time of its parameters. The comment
+  /// at the top of the header explains it.
   double key(std::size_t set, std::int32_t replicas) const {
     return static_cast<double>(ideals_.compute[set]) + sync(ideals_.parameters[set], replicas);
   }
@@ -77,8 +78,8 @@ class FlatSearch {
     return std::max({time, cut(from, stage.replicas), cut(stage.to, stage.replicas)});
   }
 
-  /// Computes with how many machines each ideal is reachable within the limit. Returns whether the
-  /// whole graph is reachable with all machines.
+  /// Computes, for each ideal, with which numbers of machines its layers can run if no stage takes
+  /// longer than the limit. Returns whether the whole graph can run on all machines.
   bool possible() {
     for (std::size_t set = 0; set < ideals_.size(); ++set) {
       double* own = keys(set);
@@ -92,8 +93,9 @@ class FlatSearch {
     return reached(ideals_.size() - 1, machines_);
   }
 
-  /// Decides with how many machines an ideal is reachable. On entry keys(set) has the maximum over
-  /// the ideals inside the set; on return it includes the set itself.
+  /// Decides with which numbers of machines an ideal can run within the limit. Before the call,
+  /// keys(set) is the maximum over all ideals inside this one. After the call, it includes this
+  /// ideal.
   void reach(std::size_t set) {
     // The pointer is shifted by one, so that reached[m] is the entry for m machines.
     char* const reached = reached_.data() + set * static_cast<std::size_t>(machines_) - 1;
@@ -144,7 +146,8 @@ class FlatSearch {
     return {-1, to, machines};
   }
 
-  /// The ideal, `set` itself or one inside it, that provided the key of `set`.
+  /// keys(set) is a maximum over `set` and all ideals inside it. Returns the ideal that has this
+  /// maximum.
   std::size_t holder(std::size_t set, std::int32_t before, std::int32_t replicas) {
     const std::size_t at = pair(before, replicas);
     while (!reached(set, before) || cut(set, replicas) > limit_ ||

@@ -16,7 +16,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// Heads and tails of all ops.
+/// For each op: the least time before its start (head), and the least time after its end (tail).
 struct Ends {
   std::vector<Nanos> head, tail;  ///< [chain * length + k]
 };

@@ -10,8 +10,8 @@ namespace {
 constexpr Nanos kDead = -1;
 constexpr Nanos kNoTime = std::numeric_limits<Nanos>::max() / 4;
 
-/// Enumerates the states of a machine in sorted order, without those that break precedence or the
-/// memory limit.
+/// A state says how many ops of each chain have run. Enumerates the states of a machine in sorted
+/// order, without those that break precedence or the memory limit.
 class States {
  public:
   States(const Chains& chains, const Machine& machine)

@@ -28,7 +28,8 @@ struct Windows {
   }
 };
 
-/// The graph of one machine. It has no times; those are in Windows.
+/// The graph of all possible orders of the ops of one machine. It has no times; those are in
+/// Windows.
 class Orders {
  public:
   /// nullopt if there are more than `most` states.

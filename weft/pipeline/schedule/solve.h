@@ -16,8 +16,9 @@ namespace weft::pipeline {
 struct SolveOptions {
   /// Limits the effort: the search tries at most this many decisions, about 50,000 per second.
   std::int64_t decisions = 400'000;
-  /// Limits the effort: the search visits at most this many edges of orders.h, about 100 million
-  /// per second. Both limits give the same schedule on every computer.
+  /// Limits the effort: the search visits at most this many edges of the graphs in orders.h, about
+  /// 100 million per second. Neither this limit nor `decisions` depends on the speed of the
+  /// computer, so the schedule is the same everywhere.
   std::int64_t visits = std::numeric_limits<std::int64_t>::max();
   /// All orders are searched if no device has more states than this.
   std::size_t most_states = std::size_t{1} << 17;

@@ -18,7 +18,8 @@ constexpr double kNoCapacity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-12;  ///< relative, for quotients of doubles
 constexpr std::size_t kMostLayers = 256;
 constexpr int kMostTries = 20'000;
-/// The grid of waits has kWaitsEach steps per micro-batch, but at most kWaitsInAll steps in total.
+/// The grid of idle times has kWaitsEach steps per micro-batch, but at most kWaitsInAll steps in
+/// total.
 constexpr std::int32_t kWaitsInAll = 1024, kWaitsEach = 32;
 
 /// Whether `missing` of the devices in `candidates` have links of at least `bandwidth` between all

@@ -17,9 +17,10 @@ namespace {
 /// Whether the value is a name. People may change names, so the checksum does not cover them.
 bool is_free_text(const std::string& path) { return path == "/profile" || path == "/cluster/name"; }
 
-/// Whether the value belongs to the question that the plan answers, such as layers or cluster. A
-/// damaged question may be another question for which the plan is right. The last value is the
-/// planner's statement about what it has tried, which no other value can confirm.
+/// Whether the value is an input of the planner, such as the layers or the cluster, and not a part
+/// of its answer. If an input is damaged, the plan may still be right for the damaged input. So the
+/// check need not find such damage. The last name in the list is a statement of the planner about
+/// what it has tried. No other value can confirm it.
 bool is_question(const std::string& path) {
   for (const char* part :
        {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor", "/fixed_stages",
@@ -167,7 +168,8 @@ void damage_everything(const std::string& right) {
       } else {
         EXPECT_FALSE(passes) << path << " " << damage.how << ": " << text_of(value);
       }
-      // The devices of a stage are a set.
+      // The devices of a stage are a set. So a plan in which their order is reversed is not
+      // damaged.
       const bool same_set = damage.how == "turned" && path.ends_with("/devices");
       if (!is_free_text(path) && !is_question(path) && !same_set && path != "/checksum") {
         reseal(root);

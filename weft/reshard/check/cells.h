@@ -32,8 +32,9 @@ class Edges {
   std::size_t count_ = 0;
 };
 
-/// The events of each cell. A stage is a list of boxes. Each box is one event of every cell that it
-/// covers. Time and memory are linear in the number of (box, cell) pairs.
+/// The edges of all boxes divide the array into cells. This class lists, for each cell, the boxes
+/// that cover it; each of them is called an event of the cell. Boxes come in several lists, called
+/// stages. Time and memory are linear in the number of (box, cell) pairs.
 class CellEvents {
  public:
   CellEvents(std::size_t rank, std::span<const Round* const> stages);

@@ -20,9 +20,9 @@
 namespace weft::reshard {
 namespace {
 
-/// Appends the boxes of all parts of a layout to a stage. They are stored as transfers, so that all
-/// events of a cell have the same form. from(part) and to(part) are the numbers of its sender and
-/// its receiver.
+/// Appends the boxes of all parts of a layout to `stage`, a list of transfers that the check runs
+/// one after the other. The boxes are stored as transfers, so that all events of a cell have the
+/// same form. from(part) and to(part) are the numbers of its sender and its receiver.
 template <class From, class To>
 void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -33,8 +33,9 @@ void add_parts(const Layout& layout, Round& stage, const From& from, const To& t
   }
 }
 
-/// Stage 3, for a partial target: the elements of its part of the target that each device holds in
-/// `last`. They are stored as transfers from the device to its team.
+/// Stage 3 of the check, only for a partial target: for each device, the elements of its summand
+/// that it holds in `last`. Each of them is stored as a transfer from the device to its team, see
+/// Layout::team.
 Round contributions(const Layout& target, const Layout& last) {
   std::vector<std::vector<Part>> held(last.devices());
   for (Part part = 0; part < last.parts(); ++part) {

@@ -74,8 +74,8 @@ Problem sum_elsewhere() {
 TEST(Replay, TransfersThatReplaceAreStoredBeforeOthersAreAdded) {
   const Problem problem = sum_elsewhere();
   const Transfer base{0, 2, {{0, 4}}, false}, addend{1, 2, {{0, 4}}, true};
-  // The addend covers two boxes that replace. In the list, it comes before, between or after these
-  // boxes.
+  // The box that is added covers two boxes that replace. In the list, it comes before, between or
+  // after these boxes.
   const Transfer low{0, 2, {{0, 1}}, false}, high{0, 2, {{1, 4}}, false};
   for (const Round& round : {Round{base, addend}, Round{addend, base}, Round{addend, low, high},
                              Round{low, addend, high}, Round{high, low, addend}}) {

@@ -10,7 +10,8 @@
 
 namespace weft::reshard {
 
-/// One set of numbers below `groups` per holder, for one cell at a time.
+/// For each holder (a device or a team), a set of groups of summands. All sets are for one cell at
+/// a time. Groups have numbers below `groups`.
 class SummandSets {
  public:
   SummandSets(std::size_t holders, std::size_t groups)

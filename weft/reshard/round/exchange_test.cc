@@ -71,8 +71,8 @@ TEST(Exchange, TrafficAgreesWithTheListOfTransfers) {
 }
 
 TEST(Exchange, TrafficOfIntermediateTypesAgreesWithTheListOfTransfers) {
-  // Intermediate types have strided parts, cuts at the edges of the source or the target (see
-  // Frame), and summands that are reduced in part.
+  // The types between source and target (see Type in factors.h) have strided parts, cuts at the
+  // edges of the source or the target, and summands that are reduced in part.
   for (unsigned seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     Problem problem = random_problem(

@@ -10,8 +10,8 @@
 
 namespace weft::reshard {
 
-/// A product of factors per dimension, for every device. A dimension that divides evenly has the
-/// same factor for all devices, so most products need no list per device.
+/// For every device, a product with one factor per dimension. A dimension that divides evenly has
+/// the same factor for all devices, so most products need no list per device.
 class Product {
  public:
   void multiply(std::int64_t factor) { constant_ *= factor; }

@@ -12,8 +12,9 @@ std::size_t common_start(const FactorList& a, const FactorList& b) {
   return static_cast<std::size_t>(end - a.begin());
 }
 
-/// The factors that are popped from any dimension, and the factors that are pushed onto any
-/// dimension. Both lists are sorted. The factors below them in the stacks stay in place.
+/// The factors that cut a dimension are a stack, with the least significant factor on top. This
+/// struct has the factors that are popped from any dimension, and the factors that are pushed onto
+/// any dimension. Both lists are sorted. The factors below them in the stacks stay in place.
 struct StackChange {
   FactorList popped, pushed;
   bool moved = true;  ///< no popped factor is pushed onto the dimension it came from

@@ -61,7 +61,8 @@ class TypeLayouts {
   /// The end (source or target) whose parts this type joins in the dimension; null if there is
   /// none.
   const End* frame_of(const Type& type, std::size_t dim) const;
-  /// The layout of an end of that side, which says which devices have a part.
+  /// The layout of the source or of the target, whichever uses the mesh of this side. It says which
+  /// devices have a part.
   const Layout& present_on(std::uint8_t side) const;
   /// Says what a cut divides into `count` equal parts: each piece of the cut `of`, or the whole
   /// dimension if `of` is null.
@@ -87,7 +88,8 @@ class TypeLayouts {
   TypeNumbers numbers_;
   std::vector<LayoutPtr> layouts_;  ///< indexed by type number; null: not built yet
   std::vector<std::int32_t> index_, slot_of_index_;  ///< scratch memory of make_cut()
-  /// Indexed by dimension, then by side, frame and factors of the type.
+  /// The cuts made so far, indexed by dimension. The key consists of the side, the frame and the
+  /// factors with which a type cuts the dimension.
   std::vector<std::unordered_map<std::string, CutPtr>> cuts_;
 };
 

@@ -31,7 +31,7 @@ std::string text_of(const JsonValue& of, const char* field) {
   return value && (value->is_number() || value->is_string()) ? value->text : std::string();
 }
 
-/// Whether a flag is set, which files write as true or as 1.
+/// Whether a flag is set. Files write a set flag as true or as 1.
 bool is_set(const JsonValue& node, const char* field) {
   const JsonValue* value = node.find(field);
   return value && (value->kind == JsonKind::kTrue || (value->is_number() && value->text != "0"));

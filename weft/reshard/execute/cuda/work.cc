@@ -174,8 +174,9 @@ std::vector<Sum> find_sums(const std::vector<Copy>& copies) {
         same = &sum;
       } else if (targets_may_overlap(*sum.first, copy)) {
         pass = std::max(pass, sum.pass + 1);
-        // `sum` comes after the box that is equal to the box of this copy, and `sum` overlaps this
-        // copy. So the copy must not run before `sum`.
+        // `sum` overlaps this copy and runs after the earlier sum with the same box. If the copy
+        // became part of that earlier sum, it would run before `sum`. This is not allowed, so make
+        // a new sum.
         same = nullptr;
       }
     }

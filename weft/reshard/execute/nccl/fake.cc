@@ -265,8 +265,8 @@ int end_group() {
   Group now = std::move(group());
   group() = {};
   if (now.transfers.empty()) return kSuccess;
-  // Tests count the groups that carry data. Groups that contain only words compare programs and do
-  // not count.
+  // Tests count the groups that carry data. Groups that carry only the words by which ranks compare
+  // their programs do not count.
   const bool has_more_than_words =
       std::any_of(now.transfers.begin(), now.transfers.end(),
                   [](const Transfer& transfer) { return transfer.bytes > sizeof(std::uint64_t); });

@@ -27,7 +27,8 @@ std::int32_t RankWords::make(int rank, int ranks, char* error) {
 }
 
 std::int32_t RankWords::put(std::uint64_t word, void* stream, char* error) {
-  // Repeated runs of a program send the same word: skip the copy.
+  // Runs of the same program send the same word, so it may be on the GPU already. Then skip the
+  // copy.
   if (is_there_ && host_[ranks_] == word) return 0;
   host_[ranks_] = word;
   is_there_ = true;

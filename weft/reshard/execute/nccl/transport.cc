@@ -28,11 +28,12 @@ using Clock = std::chrono::steady_clock;
 /// are short.
 constexpr int kBusyPolls = 2000;
 constexpr std::chrono::microseconds kPause{50};
-/// Up to this many ranks, words are sent directly, in the group of the last messages. With more
-/// ranks, direct messages would open connections that nothing else needs, so an all-gather is used
-/// instead.
+/// Ranks compare their programs by exchanging one number each, a word. Up to this many ranks, words
+/// are sent directly, in the group of the last messages. With more ranks, direct messages would
+/// open connections that nothing else needs, so an all-gather is used instead.
 constexpr int kFewRanks = 16;
-/// Mixed into fingerprints, so that the word at the end differs from the word at the start.
+/// Ranks exchange the fingerprint of their program at the start, and the fingerprint combined with
+/// this constant at the end. So the two exchanges cannot be confused.
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
 
 /// A batch of a turn, whose copies are plans on the GPU. A plan is null if there is nothing to
@@ -89,7 +90,8 @@ class NcclTransport final : public Transport {
   Status exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word);
   int start(const Collective& collective, const Buffers& buffers);
 
-  /// Starts an exchange of words, in which every rank gets the words of all ranks.
+  /// Starts an exchange in which every rank sends one number (a word) and gets the words of all
+  /// ranks.
   Status send_word(std::uint64_t word);
   /// Waits for the exchange and returns the words.
   Result<std::vector<std::uint64_t>> take_words();
@@ -195,8 +197,8 @@ Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffer
   const bool seen = known_.count(program.fingerprint) > 0;
   WEFT_ASSIGN(KnownProgram * known, known_program(program));
   if (!seen) {
-    // Compare words at the start only before the first run. Later runs compare words at the end, in
-    // the last group.
+    // Ranks compare fingerprints at the start only before the first run. Later runs compare them at
+    // the end, together with the last group of messages.
     WEFT_TRY(send_word(program.fingerprint));
     WEFT_TRY(expect_words(program.fingerprint));
     const std::uint64_t mine = summary(program, ranks_);
@@ -219,8 +221,8 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
     WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn, known->collectives));
     found = known->turns.emplace(number, std::move(batches)).first;
   }
-  // If words are part of the last group, they cost no extra time. With a budget, groups differ from
-  // rank to rank, so words are exchanged separately.
+  // If the words by which ranks compare programs are part of the last group, they cost no extra
+  // time. With a budget, groups differ from rank to rank, so words are exchanged separately.
   const bool is_last = number + 1 == program.turns.size() && program.message_budget == 0;
   if (is_last && found->second.empty()) found->second.emplace_back();
   for (const Prepared& batch : found->second) {

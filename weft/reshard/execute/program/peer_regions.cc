@@ -11,7 +11,8 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Whether the product of `dims` is contiguous in a part that contains it.
+/// Whether a box, the product of the strips `dims`, is contiguous in the memory of a part that
+/// contains it.
 bool dense_in(const Layout& layout, Part part, const std::vector<Strips>& dims) {
   // The product is contiguous if it consists, from the innermost dimension outwards, of whole
   // dimensions, then a piece of one dimension, then single indices.

@@ -153,9 +153,9 @@ Route make_route(const Problem& problem, const Plan& plan) {
   for (std::size_t i = 0; i + 1 < route.layouts.size(); ++i) {
     moves.push_back(anything_moves(*route.layouts[i], *route.layouts[i + 1]));
   }
-  // A view at the end would cost an additional turn, which copies the view into the target. If the
-  // layout before the view has the same parts, the round before can write directly to the target
-  // instead.
+  // A view is a layout whose parts lie inside the parts of the layout before it. At the end of the
+  // route, a view would cost an additional turn, which copies it into the target. If the layout
+  // before the view has the same parts, the round before can write directly to the target instead.
   while (moves.size() > 1 && !moves.back() &&
          same_parts(*route.layouts.end()[-2], *route.layouts.back())) {
     route.layouts.erase(route.layouts.end() - 2);

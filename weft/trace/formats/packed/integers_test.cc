@@ -65,7 +65,7 @@ TEST(PackedIntegers, RefuseBytesOfAnotherLength) {
     const std::string bytes = encode(values, {}, Prediction::kPrevious, layout);
     Values back(values.size());
     for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
-      // Fewer whole planes are a valid encoding of other numbers.
+      // If only whole byte planes are cut off, the rest is a valid encoding of other numbers.
       if (layout == Layout::kBytePlanes && cut >= 2 && (cut - 2) % values.size() == 0) continue;
       EXPECT_FALSE(decode(std::string_view(bytes).substr(0, cut), {}, back)) << cut;
     }
