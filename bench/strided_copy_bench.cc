@@ -118,7 +118,8 @@ std::vector<CopyLoop> reversed(std::vector<CopyLoop> loops) {
 
 constexpr std::int64_t kLine = 64;
 
-/// The column `bound`. Runs begin `pitch` bytes apart; the first one begins at a line boundary.
+/// Computes the column `bound`, which the comment at the top explains. Runs begin `pitch` bytes
+/// apart; the first one begins at a line boundary.
 double bound_of_lines(bool unpack, std::int64_t run, std::int64_t pitch) {
   std::int64_t moved = 0;
   for (std::int64_t row = 0; row < kLine; ++row) {  // alignments repeat after kLine rows

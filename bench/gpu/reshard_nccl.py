@@ -287,7 +287,8 @@ VICTIM = 2
 
 
 def lost_rank(folder, how):
-    """The victim is lost after the first run. All others must get an error in time, twice."""
+    """The victim is lost after the first run. In the next two runs, all others must get an error in
+    time."""
     ranks = Ranks(folder, TIMEOUT_MS)
     handle = ranks.plan(CASES[0], "f32", 4)
     source, expected = ends_of(ranks, handle, ranks.torch.float32, 4)

@@ -68,7 +68,8 @@ SETTINGS = {
 @dataclass
 class Job:
     world: int
-    make: Callable[[], Any]  # returns (model, batch of factor n, loss)
+    # Returns (model, batch, loss). batch(n) makes a batch of n times the usual size.
+    make: Callable[[], Any]
     trainer: bool = False
     without: tuple[str, ...] = ()
 

@@ -150,8 +150,8 @@ class Replay:
             return 0, 0, []
         rate, latency = self.worst_link(a, b)
         crossed = self.crossings(a, b)
-        # The two directions of a shared link are used if each of the two groups has devices on each
-        # side of the link.
+        # If each of the two groups has devices on both sides of a shared link, the message uses
+        # both directions of the link.
         rate = max([rate / (len(a) * len(b))] + [share * each for _, share, each in crossed])
         time = rounded(rate * self.carried(self.first(max(s, to))))
         return time, latency, [("pair", self.group[s], self.group[to])] + [k for k, _, _ in crossed]

@@ -100,7 +100,7 @@ def test_stages_and_schedule_can_be_chosen(weft: Weft, chain: Path) -> None:
     answer = plan(weft, *words)
     assert [len(stage["devices"]) for stage in answer["stages"]] == [1, 1, 1, 1]
     assert answer["schedule"] == "1f1b"
-    # Eleven rounds of 3 ms, plus transfers.
+    # The step takes eleven times 3 ms, plus transfers.
     assert answer["step_ms"] == pytest.approx(33.0, abs=0.01)
     assert answer["rivals"]["1f1b"] == pytest.approx(33.0, abs=0.01)
 
@@ -155,7 +155,8 @@ def test_compare_shows_plans_of_all_planners(weft: Weft, chain: Path) -> None:
     plans = {plan["name"]: plan for plan in answer["plans"]}
     assert list(plans) == ["weft", "spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto",
                            "interleaved", "zb-v", "dualpipe-v"]  # fmt: skip
-    # Two stages of 6 ms take nine rounds; four interleaved stages of 3 ms halve the bubble.
+    # With two stages, the step takes nine times 6 ms. Four interleaved stages of 3 ms halve the
+    # bubble.
     assert plans["1f1b"]["step_ms"] == pytest.approx(54.0, abs=0.01)
     assert plans["interleaved"]["step_ms"] == pytest.approx(51.0, abs=0.01)
     assert plans["1f1b"]["idle_pct"] == pytest.approx(100 / 9, abs=0.1)

@@ -81,8 +81,9 @@ def test_plugin_waits_for_its_window(weft: Weft, nccl_driver: Path, tmp_path: Pa
         assert named(rank)["allreduce"] == 1
 
 
-# Loads the plug-in as NCCL does (RTLD_LOCAL), before the hook opens the window or within the window.
-# Prints for each state whether the plug-in requests events from NCCL.
+# Loads the plug-in as NCCL does (RTLD_LOCAL), before or after the hook has opened the window, which
+# is the time in which events are recorded. Prints for each state whether the plug-in requests
+# events from NCCL.
 WINDOW = """
 import ctypes, os, sys, types
 weft = sys.modules["weft"] = types.ModuleType("weft")

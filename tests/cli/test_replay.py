@@ -332,7 +332,7 @@ def test_page_of_eight_ranks_fits_24_lines(weft: Weft, job: Callable[..., Path])
 
 
 def test_example_fits_24_lines_with_everything(weft: Weft) -> None:
-    """The page has space for four more ranks."""
+    """The example has four ranks. With four more ranks, the output would still fit."""
     lines = weft("replay", EXAMPLE, "--links", LINKS, COLUMNS="80").stdout.splitlines()
     assert len(lines) <= 20
     assert all(len(line) <= 80 for line in lines)

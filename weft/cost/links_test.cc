@@ -186,7 +186,7 @@ graph::Graph recording(const std::vector<std::pair<Bytes, Nanos>>& transfers) {
 }
 
 TEST(LinkModel, FitsALineToTheRecordedTransfers) {
-  // The line is 5 us + 2 ns per byte. The last call is an outlier.
+  // The fitted line must be 5 us + 2 ns per byte. The last call is an outlier.
   const LinkModel model({}, recording({{1000, 7'000},
                                        {2000, 9'000},
                                        {4000, 13'000},

@@ -162,7 +162,7 @@ TEST(Findings, SmallKernelsAreShorterThanTenMicroseconds) {
 }
 
 TEST(Findings, DeviceGapsAreDelaysBetweenOpsOfAStream) {
-  // The kernel c waits for its launch, which the device cannot help.
+  // The kernel c starts late only because the host launches it late. So the device is not at fault.
   const auto diagnosis = diagnose(job_of(R"(
   lane h host 0
   lane s stream 0

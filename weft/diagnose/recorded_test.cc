@@ -84,7 +84,7 @@ TEST_P(Recorded, TheCriticalPathGoesThroughTheCulprit) {
     EXPECT_EQ(path.main_rank(), 2);
     EXPECT_GT(path.by_rank.at(2), path.length / 2);
   } else if (set_.name == "straggler ST") {
-    // The published culprit is the last of the four stages.
+    // According to the publication, the last of the four stages is the slow one.
     std::map<std::int32_t, Nanos> by_stage;
     for (const graph::Worker& worker : job_.workers) {
       const auto found = path.by_rank.find(worker.rank);

@@ -47,7 +47,8 @@ TEST(Build, WithoutDeviceOutermostOpsAreWork) {
     EXPECT_NE(graph.name(op), "aten::addmm");
     EXPECT_NE(graph.name(op), "forward pass");
   }
-  // The op is cut where the gradient becomes ready. Its two pieces are as long as the whole op.
+  // The op is cut where the gradient becomes ready. Together, its two pieces are as long as the
+  // whole op.
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 0)], 50 * us);
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 1)], 50 * us);
 }

@@ -213,7 +213,7 @@ TEST(Build, GradientKnowsItsSize) {
   made.build();
   const OpId op = made.op(kGradientReady);
   EXPECT_EQ(made.graph.ops.bytes[op], 4096);
-  EXPECT_EQ(made.graph.ops.recorded_start[op], 14 * us);  // at its end
+  EXPECT_EQ(made.graph.ops.recorded_start[op], 14 * us);  // the end of the host op
 }
 
 /// Two ranks that compute, all-reduce and compute again. The first compute of rank 1 takes `late`

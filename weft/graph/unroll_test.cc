@@ -24,7 +24,7 @@ Graph unrolled(const Graph& graph, const std::vector<std::int64_t>& sequence,
   return result.value();
 }
 
-/// Returns the latest end of the ops of each instance. `ends[i]` belongs to position i of the
+/// Returns, for each unrolled step, the end of its last op. `ends[i]` belongs to position i of the
 /// sequence.
 std::vector<Nanos> step_ends(const Graph& graph) {
   std::vector<Nanos> ends(graph.steps.size());

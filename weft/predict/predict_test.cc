@@ -191,7 +191,8 @@ TEST(Predict, WithoutCommunicationOnlyComputeIsLeft) {
 }
 
 TEST(Predict, OneSlowRankSlowsAllRanks) {
-  // Its four kernels and its optimiser take twice as long, and the other rank waits for it.
+  // The four kernels and the optimiser of rank 1 take twice as long, and the other rank waits for
+  // rank 1.
   EXPECT_EQ(step(communication_bound(), {"rank:1.compute=0.5x"}), (8 + 20 + 2) * ms);
   EXPECT_EQ(step(communication_bound(), {"rank:1.compute=2x"}), (4 + 20 + 1) * ms);
 }

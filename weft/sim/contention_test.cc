@@ -194,8 +194,8 @@ TEST(Contention, EventDrivenPassGivesTheSameTimes) {
   }
 }
 
-// The exact prefix of the timeline grows with each round; with strong slowdowns on many ranks it
-// grows too slowly.
+// Each round makes a longer prefix of the timeline exact. With strong slowdowns on many ranks, this
+// prefix grows too slowly.
 TEST(Contention, UsesTheEventDrivenPassIfRoundsAreNotEnough) {
   RandomGraph random(100008);
   const Graph graph = random.job(8, 100000);

@@ -66,8 +66,8 @@ double seconds(Nanos time) { return static_cast<double>(time) / 1e9; }
 struct Published {
   const char* job;
   double simulated_s, ideal_s, slowdown;
-  double stage_share;   ///< share of the last stage
-  double worker_share;  ///< share of the worst worker
+  double stage_share;   ///< share of the slow-down that the last stage explains
+  double worker_share;  ///< share of the slow-down that the worst worker explains
   CulpritKind culprit;
   std::int32_t replica, stage;
 };

@@ -332,7 +332,7 @@ def case_one_collective_is_the_whole_redistribution() -> None:
         assert kinds((3, 8, 5), grid(), [R, P], [R, S1]) == ["reduce_scatter"]
         assert kinds((3, 8), grid(), [P, S1], [S1, S1]) == []
         assert kinds((3, 8), grid(), [S1, P], [S1, S1]) == ["reduce_scatter"]
-        # Replicated ranks take part only with the piece that they need.
+        # Ranks that hold copies of the same part take part only with the piece that they need.
         assert kinds((8, 4), grid(), [S0, R], [R, S1]) == ["all_gather"]
         assert kinds((8, 4), grid(), [R, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds((8, 6), grid(), [R, P], [S1, R]) == ["all_reduce"]

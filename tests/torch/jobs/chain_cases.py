@@ -202,8 +202,8 @@ def case_chains_are_used_if_they_receive_no_more_than_messages() -> None:
 
 
 def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
-    """No array on the way is larger than the larger end, and additional memory is at most what is
-    sent and received."""
+    """No intermediate array is larger than the larger of source and target. Additional memory is at
+    most what is sent and received."""
     mesh, link = grid(), running.LINKS["nccl"]
     seen = 0
     ends = list(itertools.product((R, S0, S1, P), repeat=2))
@@ -221,7 +221,7 @@ def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
             received = redistribution.plan_of(key, 0).received
             assert chain.received * 4 <= received + chain.padding * 4
     assert seen > 80
-    # Arrays that are too large for additional memory are gathered only if that needs none.
+    # An array of more than WHOLE bytes is gathered only if this needs no additional memory.
     usual = redistribution.WHOLE
     redistribution.WHOLE = 1 << 10
     try:

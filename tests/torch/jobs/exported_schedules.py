@@ -2,9 +2,8 @@
 """Loads schedules that `weft pipeline export` wrote, and trains one step with each.
 
 Usage: exported_schedules.py FOLDER, with files NAME.compute_only.csv and NAME.compute_comms.csv.
-Rank 0
-prints a line of JSON for each file: its name, and how much the gradients differ from those of the
-whole model, or the error.
+Rank 0 prints a line of JSON for each file: its name, and how much the gradients differ from those
+of the whole model, or the error.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ TEST(TorchCsv, VersionsAreReadWithTheirSuffixes) {
   EXPECT_NE(parse_torch_version("2.5").error().message.find("2.6"), std::string::npos);
 }
 
-/// Stages [0, 2), [2, 5), ... of layers with these ids and parameters.
+/// A pipeline of layers with these ids and parameter bytes. Stage s ends before layer `ends[s]`.
 Scheduled with_layers(const std::vector<std::pair<std::string, Bytes>>& layers,
                       const std::vector<std::int32_t>& ends) {
   const std::vector<Nanos> ones(ends.size(), 1);

@@ -15,7 +15,7 @@ namespace weft::pipeline::exports {
 namespace {
 
 constexpr std::size_t kMostGathered =
-    3;  ///< stages of a rank at a time, as in torch (max_active_stages)
+    3;  ///< stages of a rank that are in memory at a time, as in torch
 
 /// The line of one rank.
 class Row {

@@ -13,8 +13,8 @@ namespace weft::pipeline {
 
 class DeviceSizes {
  public:
-  /// The number of devices left of each size, the smallest size first. It is a string because it
-  /// serves as a hash key.
+  /// A size is an amount of device memory. Left is the number of devices left of each size, the
+  /// smallest size first. It is a string because it serves as a hash key.
   using Left = std::u16string;
 
   explicit DeviceSizes(const Cluster& cluster);
@@ -23,7 +23,7 @@ class DeviceSizes {
   Bytes memory(std::int32_t size) const { return memory_[size]; }
   Left all() const;
 
-  /// How many of the devices that are left have this size or a larger one.
+  /// How many of the devices that are left have at least the memory of this size.
   static std::int32_t from(const Left& left, std::int32_t size);
   /// Takes this number of devices out of `left`: the smallest ones that have at least this size.
   /// The smallest device of a group limits the group, so larger devices would be wasted.

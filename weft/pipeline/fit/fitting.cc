@@ -87,8 +87,9 @@ class Search {
     return static_cast<std::size_t>(layer) * sizes_.count() + size;
   }
 
-  /// Checks for each size: are the devices of this size or larger big enough for all layers left
-  /// that fit only on such devices? Returns false if not. Sets the slack of the partial plan.
+  /// Checks for each memory size: do the devices of this size or larger have enough memory for all
+  /// layers left that fit only on such devices? Returns false if not. Sets the slack of the partial
+  /// plan.
   bool has_room(Part& part) const {
     double room = 0;
     for (std::int32_t size = sizes_.count(); size-- > 0;) {

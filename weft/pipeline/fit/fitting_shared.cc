@@ -108,7 +108,7 @@ class Packer {
   }
 
  private:
-  /// What a layer and all layers after it need.
+  /// The memory that a layer and all layers after it need.
   struct Rest {
     double state = 0;
     /// Memory need of the largest and the smallest layer, split among as many devices as allowed.

@@ -23,9 +23,9 @@ Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
 std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
-/// Assume that a stage recomputes if this saves memory and if its `kept` is at most `largest`.
-/// Returns the memory that a device then needs. Unless `chosen` is null, stores in it which stages
-/// recompute.
+/// Assume that a stage recomputes if this saves memory and if its `kept` (the activations of one
+/// micro-batch) is at most `largest`. Returns the memory that a device then needs. Unless `chosen`
+/// is null, stores in it which stages recompute.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
                  std::vector<bool>* chosen) {
   Bytes need = 0, again = 0;
@@ -39,10 +39,11 @@ Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes larges
   return need + again;
 }
 
-/// The least memory over all choices of stages that recompute, and the `kept` of the largest stage
-/// that recomputes, or -1 if none does. Only that largest stage needs room for the recomputed
-/// micro-batch, so smaller stages can recompute without further cost. Hence there is one candidate
-/// per possible largest stage instead of one per subset.
+/// Returns the least memory over all choices of stages that recompute. Also returns the largest
+/// `kept` (activations of one micro-batch) of the stages that recompute, or -1 if none does. A
+/// device recomputes one stage at a time, so only the largest of these stages determines the room
+/// for recomputed activations. If one stage recomputes, all smaller stages can recompute without
+/// further cost. So it is enough to try each stage as the largest one, instead of every subset.
 std::pair<Bytes, Bytes> best_choice(const std::vector<StageNeed>& stages, Micro alive) {
   std::pair best{need_up_to(stages, alive, -1, nullptr), Bytes{-1}};
   for (const StageNeed& largest : stages) {

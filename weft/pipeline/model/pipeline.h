@@ -32,7 +32,8 @@ struct Stage {
   Nanos input = 0;   ///< gradient of the input, which the stage before waits for
   Nanos weight = 0;  ///< gradient of the weights, which may run as late as the end of the step
   /// Memory change per op of each kind. A positive change takes memory when the op starts; a
-  /// negative one frees memory when the op ends. A whole backward makes both of its changes.
+  /// negative one frees memory when the op ends. An op kBackward makes both changes: input_memory
+  /// and weight_memory.
   Bytes forward_memory = 0, input_memory = 0, weight_memory = 0;
   /// Duration of the all-reduce of a replicated stage. The all-reduce starts after the last
   /// gradient of the stage. The step does not end before the all-reduce ends.

@@ -58,7 +58,8 @@ class SearchBudget {
   /// the total.
   ExactSearch exact_search_after_orders() const { return exact(2 * total_); }
 
-  // The search along `orders` orders of the devices (one_stage_search.cc).
+  // Budgets of the search along orders of the devices (one_stage_search.cc). `orders`: their
+  // number.
 
   std::int64_t until_order_search(std::size_t order, std::size_t orders) const;
   /// Most partial plans that the search along one order may generate.
@@ -69,8 +70,8 @@ class SearchBudget {
   std::int64_t until_perturbations() const { return total_; }
   std::int64_t perturbation_climb() const { return kPerturbationClimb.of(total_); }
 
-  /// For a local search (climb) from the best of SPP's plans. It runs if this plan is better than
-  /// the plan that the exact search found.
+  /// For a local search (climb) from the best plan of SPP, another planner (rivals.h). It runs if
+  /// this plan is better than the plan that the exact search found.
   std::int64_t spp_climb() const { return kClimb.of(total_); }
   /// For a climb from the best plan with even stages. It runs if this plan is better than the best
   /// plan so far.

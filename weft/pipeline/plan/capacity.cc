@@ -165,12 +165,13 @@ class Capacity {
   std::int32_t layers_, stages_;
   double micros_;
   std::vector<double> speed_;
-  std::int32_t parts_;  ///< grid steps per T / M
+  std::int32_t parts_;  ///< grid steps per T / M (T: step, M: micro-batches)
   /// The grid of idle times ends at this many times T / M.
   std::int32_t covered_;
   std::int32_t waits_ = 0;                   ///< grid points: possible idle times
   std::vector<double> work_, path_, bytes_;  ///< prefix sums over the layers
-  /// Least share of the forward in the path of any layer.
+  /// The path of a layer is its forward and the gradient of its input. This is the least share of
+  /// the forward in it, over all layers.
   double forward_part_ = 1;
   double step_ = 0;  ///< T
   double wait_ = 0;  ///< idle time per grid step

@@ -75,7 +75,8 @@ std::string key_of(const Pipeline& pipeline) {
   return key;
 }
 
-/// The same schedule with whole backwards, each in the place of its input gradient.
+/// Joins the two halves of every backward: the whole backward runs where the schedule has the
+/// gradient of the input.
 Schedule whole_backwards(const Schedule& schedule) {
   Schedule whole;
   for (const auto& order : schedule.orders) {
@@ -89,8 +90,8 @@ Schedule whole_backwards(const Schedule& schedule) {
   return whole;
 }
 
-/// The priority rules whose list schedules may differ on the pipeline. For large pipelines only the
-/// first few of them.
+/// Returns the priority rules for list schedules, without rules that give the same schedule as
+/// another rule. For large pipelines, returns only the first few of them.
 std::vector<PriorityRule> list_rules(const Pipeline& pipeline) {
   std::vector<PriorityRule> rules = different_rules(pipeline);
   const auto most = static_cast<std::size_t>(
@@ -99,7 +100,7 @@ std::vector<PriorityRule> list_rules(const Pipeline& pipeline) {
   return rules;
 }
 
-/// The rules of the schedule "eager": start whatever is ready, gradients first, with whole
+/// The priority rules of the schedule "eager": start whatever is ready, gradients first, with whole
 /// backwards or, if possible, with their halves.
 std::vector<PriorityRule> eager_rules(const Pipeline& pipeline) {
   std::vector<PriorityRule> rules(1);
@@ -108,7 +109,7 @@ std::vector<PriorityRule> eager_rules(const Pipeline& pipeline) {
   return rules;
 }
 
-/// The shortest of the list schedules that these rules give.
+/// Makes one list schedule per rule and returns the shortest of them.
 Result<Schedule> listed(const Pipeline& pipeline, const std::vector<PriorityRule>& rules) {
   Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
   Nanos shortest = kNoStep;

@@ -88,7 +88,7 @@ class OrderedBuilder {
 
  private:
   /// Fills in the groups that begin at a position. After each step the group covers the positions
-  /// `begin` .. `end`, and the columns hold its slowest link to each later position.
+  /// `begin` .. `end`, and forward_ and backward_ hold its slowest link to each later position.
   void grow_from(std::int32_t begin) {
     forward_.assign(count_, 0);
     backward_.assign(count_, 0);

@@ -82,7 +82,8 @@ void all_sequences(std::int32_t devices, std::uint32_t used, GroupSequence& grou
   }
 }
 
-/// Sequences of groups along the device orders: equal parts, and any two parts.
+/// Returns sequences of groups: each order of the devices cut into equal parts, and cut anywhere
+/// into two parts.
 std::vector<GroupSequence> sequences_along(const std::vector<std::vector<std::int32_t>>& orders) {
   std::vector<GroupSequence> sequences;
   const auto count = static_cast<std::int32_t>(orders.front().size());
@@ -112,7 +113,8 @@ class Interleaver {
     if (best_.step < kNoStep) starts_.push_back(best_);
   }
 
-  /// Adds the candidates of one sequence of groups.
+  /// Adds the candidate plans whose stages visit these groups: for every number of chunks and every
+  /// kind of visit.
   void add_candidates(const GroupSequence& groups) {
     if (std::find(tried_.begin(), tried_.end(), groups) != tried_.end()) return;
     tried_.push_back(groups);

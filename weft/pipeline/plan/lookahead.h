@@ -60,7 +60,8 @@ class Lookahead {
   struct StageCost {
     Nanos forward = 0, reduce = 0;
     StageMode keeping;
-    /// Its `fit` is 0 unless memory is too small to keep all micro-batches.
+    /// The mode with recomputation. If memory is large enough to keep the activations of all
+    /// micro-batches, this mode is not considered, and its `fit` is 0.
     StageMode recomputing;
     bool possible = true;  ///< whether one micro-batch fits and gradients can be all-reduced
     bool too_large =
@@ -77,7 +78,7 @@ class Lookahead {
   struct Channel {
     Nanos forward = 0;     ///< transfer time of one message, without latency
     Nanos round_trip = 0;  ///< one message forward and one backward, with latencies
-    Nanos busy = 0;        ///< third term of Z: all messages of one direction, then the path behind
+    Nanos busy = 0;        ///< third term of Z, see the top of this file
   };
   /// The channel along an edge if the stage before it ends before `layer`.
   Channel channel(const GroupEdge& edge, std::int32_t layer) const;

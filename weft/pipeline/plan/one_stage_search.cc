@@ -34,8 +34,9 @@ constexpr std::int32_t kMostSetLayers = 100;
 
 GroupLimits group_limits(const PlanContext& context) { return {context.options.replicas, 1, 0}; }
 
-/// Tries SPP's plans along the order of `graph`. All of them are tried completely, even if the
-/// effort is spent, because the planner promises that its plan is never worse than SPP's.
+/// Tries the plans of SPP, another planner (rivals.h), along the order of `graph`. All of them are
+/// tried completely, even if the effort is spent, because the planner promises that its plan is
+/// never worse than SPP's.
 void take_spp_plans(const PlanContext& context, const GroupGraph& graph, OneStagePlans& plans) {
   const std::int32_t most = std::min(context.task.chain.size(), context.task.cluster.devices);
   if (plans.spp_plans.empty()) plans.spp_plans = bottleneck_plans(context.task, graph, most);
@@ -209,8 +210,9 @@ void search_orders(const PlanContext& context, const Fitting& fitting,
   }
 }
 
-/// Many devices: for each unit of 1, 2, 4, ... devices, makes a greedy plan whose stages have one
-/// to four units. Then climbs from the best of these plans, moving cuts but not devices.
+/// For clusters with many devices. Devices are grouped into units of equal size. For each unit size
+/// of 1, 2, 4, ... devices, makes a greedy plan whose stages have one to four units. Then climbs
+/// from the best of these plans, moving cuts but not devices.
 void search_large_cluster(const PlanContext& context, const Fitting& fitting,
                           OneStagePlans& plans) {
   const Task& task = context.task;

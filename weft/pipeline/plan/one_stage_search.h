@@ -14,8 +14,8 @@ namespace weft::pipeline {
 /// What is known about plans with one stage per device.
 struct OneStagePlans {
   Evaluated best;  ///< its step is kNoStep if no plan is known
-  /// The best plan of the exact search, if a plan of SPP is better and has become `best`. The
-  /// phases after this one use it as another start.
+  /// The best plan of the exact search, if a plan of SPP (another planner, rivals.h) is better and
+  /// has become `best`. The phases after this one use it as another start.
   Evaluated before_spp;
   Nanos bound = 0;  ///< lower bound of the step over all plans and schedules
   /// Whether it is proved that no plan is shorter under the schedules that were tried.

@@ -192,7 +192,8 @@ Evaluated sharing_phase(const PlanContext& context, Evaluated best, Evaluated se
   return with_best_order(context, std::move(best));
 }
 
-/// Phase 3. `plans` is the result of phase 1, `best` the best plan of all.
+/// Phase 3: puts bounds, plan and schedule together. `plans` is the result of phase 1, `best` the
+/// best plan of all phases.
 Result<Planned> finish(const PlanContext& context, const OneStagePlans& plans, Evaluated best) {
   const Task& task = context.task;
   const PlannerOptions& options = context.options;
@@ -212,7 +213,7 @@ Result<Planned> finish(const PlanContext& context, const OneStagePlans& plans, E
   return planned;
 }
 
-/// Runs phases 2 and 3 after phase 1.
+/// Runs phase 2 (stages share devices) and phase 3 (bounds and schedule) after phase 1.
 Result<Planned> share_and_finish(const PlanContext& context, Fitting fitting,
                                  const OneStagePlans& plans) {
   const bool shares = may_share(context.task, context.options);

@@ -83,7 +83,7 @@ class RecomputationSearch {
 
   bool is_spent() const { return best_ && tools_.ops >= input_.most_ops; }
 
-  /// The tight stages recompute as the caller has set them.
+  /// The choice of the caller: which of the tight stages recompute.
   std::vector<PlannedStage> given_choice() const {
     std::vector<PlannedStage> choice = input_.plain;
     for (const std::size_t s : input_.tight) choice[s].recompute = input_.given[s].recompute;
@@ -119,7 +119,9 @@ class RecomputationSearch {
     }
   }
 
-  /// Steps 3 and 4: no stage, all stages, and the least memory.
+  /// Steps 3 and 4 of the search: tries the choice in which no stage recomputes, and the choice in
+  /// which all tight stages recompute. If neither fits, tries the choices that need the least
+  /// memory.
   void try_extremes() {
     std::vector<PlannedStage> choice = input_.plain;
     try_choice(choice, start_question());
@@ -134,8 +136,9 @@ class RecomputationSearch {
     }
   }
 
-  /// Step 5. A round costs at most kMostFlips choices. If there are more tight stages, each flip
-  /// covers a block of neighbours.
+  /// Step 5 of the search: hill climbing. A flip switches the recomputation of a tight stage on or
+  /// off. A round tries at most kMostFlips flips. If there are more tight stages, each flip covers
+  /// a block of neighbouring stages.
   void flip_blocks() {
     const std::vector<std::size_t>& tight = input_.tight;
     const std::size_t flips = std::min(2 * most_choices_, kMostFlips);

@@ -139,10 +139,10 @@ class Assembler {
     return builder_.add_op(spec);
   }
 
-  /// Writes a piece as two ops, one per clock. Each op starts after the later of the two clocks,
-  /// and the four times of the piece are the delays of the four edges. Only `work` becomes a
-  /// duration, because communication that runs at the same time slows down durations but not
-  /// delays.
+  /// Writes a piece as two ops: one on the host and one on the device. Each of them waits for the
+  /// last op on the host and for the last op on the device. So there are four edges, and their
+  /// delays are the four times of the piece. Only `work` becomes a duration, because communication
+  /// that runs at the same time slows down durations but not delays.
   void compute(Rank& rank, const Piece& piece, std::string_view name) {
     const OpId host = add({.kind = OpKind::kLaunch, .lane = rank.host, .name = name});
     edge(rank.host_op, host, EdgeKind::kOrder, piece.host_host);

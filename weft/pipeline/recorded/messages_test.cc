@@ -38,8 +38,10 @@ struct MadeJob {
 TEST(MessageModel, MeasuresWhatWaitsForWhat) {
   MadeJob made;
   for (Nanos at = 0; at < 5000; at += 1000) {
-    made.message(at + 100, at + 170, at + 20, at + 240);   // receiver first: data after 140
-    made.message(at + 300, at + 370, at + 600, at + 690);  // data first: receive takes 90
+    // The receive starts first. The data arrives 140 after the start of the send.
+    made.message(at + 100, at + 170, at + 20, at + 240);
+    // The data arrives first. The receive takes 90.
+    made.message(at + 300, at + 370, at + 600, at + 690);
   }
   const auto model = MessageModel::measure(made.job, {});
   ASSERT_TRUE(model.has_value());

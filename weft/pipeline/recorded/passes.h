@@ -13,7 +13,7 @@ namespace weft::pipeline::recorded {
 /// The names of all kernels of a pass, in the order of their launches.
 std::vector<NameId> kernel_names(const PieceMaker& maker, const std::vector<graph::OpId>& ops);
 
-/// One piece per layer, in the order in which the pass runs them.
+/// Cuts a pass into pieces: one per layer, in the order in which the pass runs them.
 Pass cut(PieceMaker& maker, const std::vector<graph::OpId>& ops,
          const std::vector<std::size_t>& starts);
 

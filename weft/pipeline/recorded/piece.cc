@@ -64,10 +64,10 @@ std::span<const OpId> PieceMaker::launched(OpId host_op) const {
           launched_.data() + first_launched_[host_op + 1]};
 }
 
-/// When an op can start, relative to each of the two clocks. An edge from inside the piece adds its
-/// delay to the clocks of its source. An edge from outside starts at one of the two clocks,
-/// depending on whether its source is on the host or is compute; edges from other ranks are
-/// messages and are left out.
+/// Returns when an op can start, relative to the host clock and to the device clock before the
+/// piece. An edge from inside the piece adds its delay to the clocks of its source. An edge from
+/// outside starts at one of the two clocks, depending on whether its source is on the host or is
+/// compute; edges from other ranks are messages and are left out.
 PieceMaker::Clocks PieceMaker::enter(OpId op) const {
   const graph::Ops& ops = graph_.ops;
   const bool on_host = graph_.lanes[ops.lane[op]].kind == LaneKind::kHost;

@@ -20,7 +20,9 @@ namespace weft::pipeline::recorded {
 /// below 0.
 constexpr Nanos kNever = INT64_MIN / 4;
 
-/// `a_b` is the time that is added to clock a before the piece to get clock b after the piece.
+/// The host clock is the time at which the host thread is free. The device clock is the time at
+/// which the device is free. `a_b` is the time that is added to clock a before the piece to get
+/// clock b after the piece.
 struct Piece {
   Nanos host_host = 0;         ///< the host time to issue the piece
   Nanos host_device = kNever;  ///< the time of the piece if the device is idle before it

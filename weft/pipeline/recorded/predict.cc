@@ -48,7 +48,8 @@ std::string recorded_family(const Recording& recording, const std::vector<StageL
   return "";
 }
 
-/// Medians over all recorded steps and micro-batches.
+/// Computes the median device time and the median host time of a piece over all recorded steps and
+/// micro-batches.
 template <class PieceOf>
 void median_times(const Recording& recording, PieceOf piece_of, Nanos& device, Nanos& host) {
   std::vector<Nanos> devices, hosts;

@@ -21,8 +21,8 @@ bool holds_any(std::string_view text, const std::array<std::string_view, N>& wor
   });
 }
 
-/// The share that follows from the name of a kernel. It knows the names of cuDNN, CUTLASS, MIOpen
-/// and PyTorch.
+/// The share of gradients of weights that the name of a kernel shows. This function knows the names
+/// of cuDNN, CUTLASS, MIOpen and PyTorch.
 double share_by_kernel(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWeights = {"wgrad",      "WrW",       "wrw",
                                                         "bwd_weight", "BwdWeight", "GammaBeta"};

@@ -38,7 +38,8 @@ class WeightWork {
   bool is_inside(std::uint32_t event, std::string_view node) const;
   std::vector<std::int64_t> first_dims(std::uint32_t event) const;
   double share_of_product(std::uint32_t event) const;
-  /// The share that the name of the op shows; kUnknown (less than 0) if it shows nothing.
+  /// The share of gradients of weights that the name of the op shows; kUnknown (less than 0) if it
+  /// shows nothing.
   double share_by_op(std::uint32_t event) const;
   double share_of_host(std::uint32_t event) const;
 

@@ -32,7 +32,8 @@ struct Backward {
   }
 };
 
-/// If the shapes of the two products are equal, their order decides.
+/// A linear layer's backward has two matrix products: one for the gradient of the input and one for
+/// the gradient of the weights. If their shapes are equal, their order decides which one is which.
 TEST(WeightWork, OfTwoProductsTheOneOfTheWeightsIsFound) {
   Backward made;
   made.op("autograd::engine::evaluate_function: AddmmBackward0", 0, 100);

@@ -34,8 +34,8 @@ Profile random_graph(std::mt19937& random, std::int32_t count) {
   return profile;
 }
 
-/// Recursion over the last stage. Layers lie between ideals `from` and `to`; `from` is -1 for the
-/// empty set.
+/// Solves the problem by plain recursion over the last stage. value() is for the layers that are in
+/// ideal `to` but not in ideal `from`; if `from` is -1, for all layers of `to`.
 class Naive {
  public:
   Naive(const Ideals& ideals, const std::vector<PipedreamLevel>& levels)

@@ -74,7 +74,8 @@ TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
                                  task.chain.backward[last] - task.chain.backward[first]) /
              task.cluster.speed[device];
     };
-    // Enumerates all cuts and compares the slowest stage, then the sum of squares.
+    // Enumerates all cuts. The best cut has the shortest slowest stage. If this is equal, the sum
+    // of the squares of stage times decides.
     std::tuple<double, double, std::vector<std::int32_t>> best{1e300, 0, {}};
     std::vector<std::int32_t> ends;
     const auto cut = [&](auto& self, double slowest, double squares) -> void {

@@ -69,7 +69,8 @@ TEST(Sweep, NarrowsWindowsToWhatOrdersAllow) {
   Windows windows(chains, 17);
   Sweep sweep;
   ASSERT_TRUE(sweep.run(chains, chains.machines[0], orders, alive, windows));
-  // F 0-5, B 5-8, F 8-13, B 13-16: one unit before the deadline.
+  // The earliest times are F 0-5, B 5-8, F 8-13 and B 13-16. The deadline is 17, so each op may
+  // start one unit later.
   EXPECT_EQ(windows.release, (std::vector<Nanos>{0, 8, 5, 13}));
   EXPECT_EQ(windows.due, (std::vector<Nanos>{6, 14, 9, 17}));
   Windows tight(chains, 15);
@@ -141,7 +142,7 @@ TEST(Search, VisitsAreALimit) {
   ASSERT_TRUE(search);
   const std::int64_t made = search->visited();
   search->limit_visits(10);
-  // A search without visits must not rule out anything.
+  // A search that may visit almost no edges must not rule out anything.
   EXPECT_TRUE(search->may_end_by(1'000'000));
   const std::int64_t once = search->visited();
   EXPECT_LE(once - made, 4 * 5000);

@@ -236,7 +236,8 @@ bool Search::is_alive(const Node& node, std::size_t machine, StateId state) cons
   return std::binary_search(alive.begin(), alive.end(), state);
 }
 
-/// Moves the front of a machine forward as long as only one op can be next.
+/// The front of a machine is the state up to which its order is fixed. Moves the front forward as
+/// long as only one op can be next.
 void Search::advance(Node& node, std::size_t machine) const {
   const Orders& orders = orders_[machine];
   StateId& front = node.fronts[machine];

@@ -125,8 +125,9 @@ TEST(Simulate, MessagesWaitForAnAllReduceThatHoldsTheirLinks) {
   pipeline.stages[2].all_reduce = 10;
   const auto beside = simulate(pipeline, gpipe(pipeline));
   EXPECT_EQ(beside->makespan, 4 + 10);
-  // The all-reduce is ready at 4, like the gradient of that stage. The gradient goes first; the
-  // next message waits.
+  // Now the all-reduce of stage 2 uses the same link as the messages. It is ready at 4, at the same
+  // time as the gradient that stage 2 sends. The gradient goes first, then the all-reduce, and then
+  // the next message.
   pipeline.stages[2].reduce_links = {0};
   const auto held = simulate(pipeline, gpipe(pipeline));
   EXPECT_EQ(held->transfers[3].span, (Span{4, 6}));

@@ -133,7 +133,8 @@ TEST(Solve, TheQuickBoundIsValidAndUsuallyClose) {
   EXPECT_GT(parts / 60, 0.93);
 }
 
-/// If only one micro-batch fits, each micro-batch waits until the micro-batch before has come back.
+/// If the memory of the first stage fits only one micro-batch, a micro-batch can start only when
+/// the backward of the previous micro-batch has ended.
 TEST(Solve, TheQuickBoundCountsTheRoundsThatMemoryForces) {
   Pipeline pipeline = make_chain({3, 4, 5}, {2, 6, 4}, {1, 1, 1}, 2, 7);
   for (Stage& stage : pipeline.stages) {

@@ -27,8 +27,9 @@ class Edges {
   std::size_t find(std::int64_t position) const;
   void grow();
 
-  std::vector<std::int64_t> table_;    ///< hash table of positions, with linear probing
-  std::vector<std::uint32_t> number_;  ///< indexed by place in table_
+  std::vector<std::int64_t> table_;  ///< hash table of positions, with linear probing
+  /// For each place in table_: the number of the position that is stored there.
+  std::vector<std::uint32_t> number_;
   std::size_t count_ = 0;
 };
 

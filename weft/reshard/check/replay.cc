@@ -124,7 +124,7 @@ class Replay {
   struct Items {
     const Round& list;
     std::size_t stage;
-    std::size_t first;  ///< number of the stage's first event
+    std::size_t first;  ///< number of the first event of this stage
     std::span<const std::uint32_t> events;
 
     std::size_t size() const { return events.size(); }

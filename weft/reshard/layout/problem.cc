@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Appends the user's numbers of all devices of an end.
+/// Appends the user's numbers of all devices of an end (the source or the target).
 void add_devices(const End& end, std::vector<std::int64_t>& devices) {
   if (end.type) {
     devices.insert(devices.end(), end.type->mesh.devices.begin(), end.type->mesh.devices.end());

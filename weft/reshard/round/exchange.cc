@@ -51,7 +51,7 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-/// Indexed by dimension: OverlapCache::overlapping_slots().
+/// For each dimension, the result of OverlapCache::overlapping_slots().
 using OverlappingSlots = std::vector<const OverlapCache::Slots*>;
 
 OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, OverlapCache& overlaps) {

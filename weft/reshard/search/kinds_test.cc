@@ -229,7 +229,8 @@ TEST(Kinds, EveryEndBecomesEveryOther) {
     if (!problem.node_of.empty()) options.link.node_bandwidth = 5'000'000'000;
     const auto plan = make_plan(problem, options);
     if (!plan) {
-      // Only ends over meshes can say which device holds which summand.
+      // The planner may refuse a partial target, if the meshes of source and target have no common
+      // factors. It must not refuse any other target.
       EXPECT_TRUE(problem.target.partial()) << plan.error().message;
       ++refused;
       continue;

@@ -19,8 +19,9 @@ Link costly_messages() {
   return link;
 }
 
-/// 17 rows and 5 columns are not divisible. If each message moved one digit, some device would hold
-/// 9 rows of two columns: 18 elements, more than the 17 of the larger end.
+/// 17 rows and 5 columns do not divide evenly over 8 devices. If each message moved one axis from
+/// the rows to the columns, some device would hold 9 rows of 2 columns: 18 elements. But in the
+/// source and in the target, no device holds more than 17.
 TEST(Relay, NeedsThreeMessagesIfMovingDigitsNeedsFour) {
   for (const auto& [from, to] : {std::pair{"x+y+z,-", "-,x+y+z"}, std::pair{"y+x+z,-", "-,y+x+z"},
                                  std::pair{"z+y+x,-", "-,z+y+x"}}) {

@@ -363,9 +363,9 @@ class Fitter {
     }
   }
 
-  // The distance of each end from the median of the other members of its observation. If there are
-  // two members, the distance from their mean would show only half of a jump; this distance shows
-  // the whole jump.
+  // For each sample: the distance of its residual from the median residual of the other members of
+  // its observation. If an observation has two members, the distance from their mean would show
+  // only half of a jump; this distance shows the whole jump.
   std::vector<double> against_others() const {
     std::vector<double> result(p_.samples.size(), 0);
     constexpr std::uint32_t kMany = 32;  // among more members, one hardly moves the mean

@@ -28,7 +28,7 @@ TEST(Work, DivisorsAreExact) {
 
 struct RandomCopies {
   std::vector<Copy> copies;
-  std::int64_t from = 0, to = 0;  ///< bytes of the buffers
+  std::int64_t from = 0, to = 0;  ///< sizes of the two buffers in bytes
 };
 
 /// Copies between boxes of random arrays; their targets do not overlap.

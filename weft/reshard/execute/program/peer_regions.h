@@ -41,8 +41,9 @@ std::int64_t elements_before(const Layout& layout, Part part);
 /// The box that both parts have in common.
 std::vector<Strips> shared_region(const Layout& from, Part a, const Layout& to, Part b);
 
-/// The regions of `storage` that make up the box `dims` (a product of strips). `devices` agree on
-/// the order and extents of the regions, wherever each of them stores its parts.
+/// The regions of `storage` that make up the box `dims` (a product of strips). The devices may
+/// store their parts at different addresses. The order and the extents of the regions are the same
+/// on all `devices`.
 std::vector<Region> agreed_regions(const Route& route, const Storage& storage,
                                    const std::vector<Strips>& dims,
                                    const std::vector<Device>& devices);

@@ -269,8 +269,8 @@ TEST(Program, ProgramsFitAnyBudgetAndSmallerBudgetsAreNeverFaster) {
 }
 
 TEST(Program, ABudgetIsAcceptedIfSomePlanFits) {
-  // If messages are expensive, the cheapest plan stages data. The direct plan needs four elements
-  // only.
+  // If messages are expensive, the cheapest plan stages data and needs a larger budget. The direct
+  // plan needs staging memory for four elements only.
   const char* const specs[] = {"-", "x", "y", "x+y", "y+x"};
   PlannerOptions options;
   options.link.step = 0;
