@@ -29,7 +29,7 @@ struct Outcome {
   /// The exit status of the process that failed first, or 128 + N if signal N ended this process; 0
   /// if no process failed.
   int status = 0;
-  std::string failed;  ///< the label of that process
+  std::string failed;  ///< the label of the process that failed first
 };
 
 Result<Outcome> run_job(const Cluster& cluster, const Job& job, const RunOptions& options);

@@ -26,7 +26,7 @@ struct Evidence {
 
 struct StragglerFacts {
   std::int32_t stage = -1;  ///< -1 if the straggler is one rank or several ranks together
-  double share = 0;  ///< its share of the time that stragglers cost; unused for several ranks
+  double share = 0;         ///< the straggler's share of the time that all stragglers cost
 };
 struct ImbalanceFacts {
   double slowdown = 1;  ///< recorded step / step with ideal times
@@ -70,17 +70,17 @@ struct Suspect {
       facts;
 };
 
-/// Looks for kStraggler, kHostStalls and kImbalance.
+/// Finds suspects of the kinds kStraggler, kHostStalls and kImbalance.
 std::vector<Suspect> slow_ranks(const Evidence& evidence);
-/// Looks for kSlowStep.
+/// Finds suspects of the kind kSlowStep.
 std::vector<Suspect> slow_steps(const Evidence& evidence);
-/// Looks for kExposedCommunication and kCollective.
+/// Finds suspects of the kinds kExposedCommunication and kCollective.
 std::vector<Suspect> communication(const Evidence& evidence);
-/// Looks for kHostBound, kDataLoading and kHostSync.
+/// Finds suspects of the kinds kHostBound, kDataLoading and kHostSync.
 std::vector<Suspect> host_work(const Evidence& evidence);
-/// Looks for kMemoryCopies, kSmallKernels and kDeviceGaps.
+/// Finds suspects of the kinds kMemoryCopies, kSmallKernels and kDeviceGaps.
 std::vector<Suspect> device_work(const Evidence& evidence);
-/// Looks for kProfiler.
+/// Finds suspects of the kind kProfiler: the cost of the profiler.
 std::vector<Suspect> profiler_cost(const Evidence& evidence);
 
 /// Fills the fields rank, step, lane, ranks, time, count and ops of the finding from its removal.

@@ -41,7 +41,7 @@ constexpr Nanos kLongSilence = 5 * kMillisecond;
 /// Device work of one stream in the order of issue. The two columns have one entry per piece of
 /// work.
 struct IssuedStream {
-  std::vector<Nanos> issued;  ///< when the host issued it; ascending
+  std::vector<Nanos> issued;  ///< when the host issued each piece of work; ascending
   /// of this entry and all entries before it, the work that ends last
   std::vector<OpId> last_to_end;
 };

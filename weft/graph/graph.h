@@ -102,10 +102,10 @@ using trace::CollectiveKind;
 /// One collective or message: its members and the properties that cost models use.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kOther;
-  std::int32_t ranks = 0;  ///< number of ranks in its group; includes ranks that were not recorded
+  std::int32_t ranks = 0;  ///< all ranks of the collective's group, also unrecorded ones
   Bytes bytes = -1;        ///< size of the whole array, as in link tables; -1 if unknown
   std::string group;
-  std::int64_t sequence = -1;  ///< its position among the collectives of its group
+  std::int64_t sequence = -1;  ///< position of the collective among those of its group
   OpId transfer = kNoId;
   /// Only for a transfer that shared the network with other transfers: the time that it would have
   /// taken alone, if all of them got equal shares of the network. -1 if it did not share the

@@ -24,7 +24,7 @@ class RandomGraph {
     GraphBuilder builder;
     const int ranks = static_cast<int>(pick(1, max_ranks));
     const LaneId link = builder.add_lane(LaneKind::kLink, -1, "link");
-    std::vector<std::array<LaneId, 4>> lanes;  // of each rank: host, two compute streams, comm
+    std::vector<std::array<LaneId, 4>> lanes;  // per rank: host, two compute streams, communication
     for (int r = 0; r < ranks; ++r) {
       const std::string prefix = std::to_string(r);
       lanes.push_back({builder.add_lane(LaneKind::kHost, r, prefix + "/host"),

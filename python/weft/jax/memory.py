@@ -58,7 +58,7 @@ class _Pages:
             try:
                 self._memory.madvise(getattr(mmap, name), self._start, self.size)
             except OSError:
-                pass  # an old kernel: then memory is slower, or the kernel cannot take it back
+                pass  # an old kernel cannot do this; Weft works without it
 
 
 class Pool:

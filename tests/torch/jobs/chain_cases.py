@@ -180,7 +180,7 @@ def case_chains_are_used_if_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, shape, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, shape, [P, P], [S1, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, shape, [P, P], [R, R]) == ["all_reduce"]
-        # An exchange along one dimension of the mesh. It always uses messages.
+        # An exchange along one dimension of the mesh is always an all-to-all.
         assert kinds(ran, mesh, shape, [R, S0], [R, S1]) == ["all_to_all"]
         assert kinds(ran, mesh, shape, [S0, S0], [R, S1]) == ["all_to_all", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]

@@ -13,7 +13,7 @@ struct JsonUnescaped {
   std::string text;
   std::int64_t bad_utf8 = 0;       ///< bytes replaced by U+FFFD
   std::int64_t bad_escapes = 0;    ///< "\q" stays as it is; half surrogates become U+FFFD
-  std::size_t first_bad_utf8 = 0;  ///< its index in the raw text
+  std::size_t first_bad_utf8 = 0;  ///< index of the first bad byte in the raw text
   std::size_t first_bad_escape = 0;
 };
 

@@ -69,8 +69,8 @@ class Row {
  private:
   struct Local {
     StageId stage = 0;
-    std::vector<std::size_t> uses = {};  ///< positions of its ops in the order
-    std::size_t used = 0;                ///< how many of them have run
+    std::vector<std::size_t> uses = {};  ///< positions of the stage's ops in the order
+    std::size_t used = 0;                ///< how many of the stage's ops have run
     Micro gradients = 0;
     bool gathered = false;
   };

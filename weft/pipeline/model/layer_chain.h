@@ -14,7 +14,7 @@
 namespace weft::pipeline {
 
 struct LayerChain {
-  std::vector<std::int32_t> order;  ///< layers of the profile
+  std::vector<std::int32_t> order;  ///< the layers as indices into Profile::layers
   std::vector<std::string> ids;     ///< ids of the layers in this order, for messages
   /// Prefix sums: entry i covers the first i layers, so there are size() + 1 entries.
   std::vector<Nanos> forward, backward, weight;

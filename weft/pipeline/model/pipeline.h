@@ -44,7 +44,7 @@ struct Stage {
 
 /// A message between two stages. The op that needs its data cannot start before it arrives.
 struct Transfer {
-  Nanos time = 0;     ///< how long its links are busy
+  Nanos time = 0;     ///< how long the message keeps its links busy
   Nanos latency = 0;  ///< from the end of `time` to the arrival; no link is busy meanwhile
   /// All of these links are busy for `time`. A link serves messages in the order in which they
   /// become ready.

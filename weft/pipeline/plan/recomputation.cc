@@ -12,7 +12,7 @@ namespace {
 
 /// The times of a stage in each of its two modes, and of the channel behind it.
 struct StageModes {
-  Nanos head = 0;  ///< time until its first micro-batch arrives
+  Nanos head = 0;  ///< time until the first micro-batch arrives at the stage
   Nanos forward = 0, reduce = 0, channel = 0;
   StageMode keeping, recomputing;
 

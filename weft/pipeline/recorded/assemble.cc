@@ -234,7 +234,7 @@ class Assembler {
   graph::GraphBuilder builder_;
   std::vector<Rank> ranks_;
   std::vector<Posted> posted_;        ///< the posts of this step
-  std::map<Message, Ends> arrivals_;  ///< of the messages of this step
+  std::map<Message, Ends> arrivals_;  ///< the two sides of each message of this step
   std::int32_t step_ = 0;
 };
 

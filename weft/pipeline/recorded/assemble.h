@@ -13,7 +13,7 @@ namespace weft::pipeline::recorded {
 /// all recorded stages.
 struct StageLayers {
   std::int32_t first = 0, last = 0;
-  DeviceId device = 0;  ///< index of its rank in Recording::stages
+  DeviceId device = 0;  ///< the rank that runs the stage, as an index into Recording::stages
 };
 
 /// Divides the recorded layers into `stages` stages: stage s runs on rank s modulo the number of

@@ -35,7 +35,7 @@ struct ScheduleAnswer {
   Micro recorded_micro_batches = 0;
   Nanos recorded_step = 0;  ///< with the profiler, on the slowest rank
   Bytes message_bytes = -1;
-  MessageCost message;                          ///< of a forward over the first boundary
+  MessageCost message;  ///< cost of a forward message between the first two stages
   bool from_table = false, table_fits = false;  ///< see MessageModel
   bool torch_takes_it = true;                   ///< see torch_takes()
 };

@@ -17,7 +17,7 @@ namespace weft::pipeline::recorded {
 
 /// The output of a forward for the next stage, or the gradient for the previous stage.
 struct Message {
-  StageId boundary = 0;  ///< between this stage and the next
+  StageId boundary = 0;  ///< it passes between this stage and the next one
   bool is_backward = false;
   Micro micro = 0;
   auto operator<=>(const Message&) const = default;
@@ -32,7 +32,7 @@ struct End {
 
 struct Instruction {
   enum class Kind : std::uint8_t { kCompute, kPost, kWait } kind = Kind::kCompute;
-  Op op;                   ///< for kCompute
+  Op op;                   ///< for kCompute: the op to run
   std::vector<End> batch;  ///< for kPost: the messages that are posted together
   /// For kWait: compute waits for the post with this number. Each device counts its posts from 0.
   std::size_t post = 0;

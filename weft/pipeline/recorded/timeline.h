@@ -63,7 +63,7 @@ struct Replan {
   double slowness = 1;
   Nanos step_without_slow_worker = 0;  ///< the step if that worker were as fast as its peers
   std::int32_t heavy_stage = -1;  ///< takes longest in all replicas; -1: none is noticeably longer
-  double heaviness = 1;           ///< its time divided by the median over stages
+  double heaviness = 1;           ///< time of the heavy stage divided by the median over stages
   std::vector<Way> ways;  ///< shortest step first; each step is shorter than the recorded one
 };
 

@@ -27,7 +27,7 @@ struct PipedreamLevel {
 };
 
 struct PipedreamStage {
-  std::vector<std::int32_t> layers;  ///< of the profile
+  std::vector<std::int32_t> layers;  ///< indices into Profile::layers
   std::int32_t replicas = 1;         ///< number of devices over all levels
 };
 

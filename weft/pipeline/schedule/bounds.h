@@ -9,12 +9,12 @@
 namespace weft::pipeline {
 
 struct Bounds {
-  Nanos path = 0;  ///< one micro-batch through all stages, forward and back
+  Nanos path = 0;  ///< the time of one micro-batch through all stages, forward and back
   /// The bound from the busiest device: the least time for all of its ops, given the least time
   /// before the start and after the end of each op.
   Nanos work = 0;
-  Nanos link = 0;    ///< the same for the busiest link
-  Nanos memory = 0;  ///< from forwards that must wait until gradients have freed memory
+  Nanos link = 0;    ///< the bound from the busiest link, computed in the same way
+  Nanos memory = 0;  ///< the bound from forwards that wait for memory
 
   Nanos best() const;
   const char* name() const;  ///< the name of the largest bound: "path", "work", "link", "memory"

@@ -27,7 +27,7 @@ struct Span {
 };
 
 struct Sent {
-  std::int32_t boundary = 0;  ///< between this stage and the next
+  std::int32_t boundary = 0;  ///< it passes between this stage and the next one
   bool is_backward = false;
   Micro micro = 0;
   Span span;          ///< while the links are held

@@ -82,7 +82,7 @@ class Search {
  private:
   struct Stage {
     Nanos forward = 0, reduce = 0;
-    StageMode whole, again;  // keeps all activations; recomputes them
+    StageMode whole, again;  // `whole` keeps all activations, `again` recomputes them
     bool possible = true, too_large = false;
 
     /// The shorter time of the two modes. A stage may run in either mode, so the bound takes the

@@ -16,9 +16,10 @@ namespace weft::reshard {
 /// in a part of the receiver's new layout.
 struct Piece {
   Device from = 0, to = 0;
-  Part from_part = 0;  ///< in the old layout: the first part with the sender's region and group
-  Part to_part = 0;    ///< in the new layout
-  bool add = false;    ///< the receiver adds the piece to what it has, instead of storing it
+  Part from_part =
+      0;  ///< in the old layout: the first part with the region and group of the sender's part
+  Part to_part = 0;  ///< the receiver's part, in the new layout
+  bool add = false;  ///< the receiver adds the piece to what it has, instead of storing it
 
   bool operator==(const Piece&) const = default;
 };

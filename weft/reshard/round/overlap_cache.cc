@@ -135,7 +135,7 @@ void OverlapCache::compare_single_strips(const CutPtr& from, const Cut& to, Over
   for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
     if (to.slots[slot].empty()) continue;
     const Interval& strip = to.slots[slot].front();
-    if (pieces == nullptr) {  // slots of `from` start at multiples of the tile
+    if (pieces == nullptr) {  // each slot of `from` starts at a multiple of from->tile
       counts_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
       continue;
     }

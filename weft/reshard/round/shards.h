@@ -19,7 +19,7 @@ struct Shard {
   std::vector<Device> holders;  ///< sorted
   struct Receiver {
     std::int64_t elements;
-    Part part;  ///< in the next layout
+    Part part;  ///< the receiver's part, in the next layout
     bool add;   ///< see Piece::add
   };
   std::vector<Receiver> receivers;

@@ -62,7 +62,7 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Overla
   if (from.groups > 1 || to.groups > 1) return std::nullopt;
   if (!all_present(from) || !all_present(to)) return std::nullopt;
   std::int64_t wanted = 1, shards = 1, same = 1;
-  Product others;  // product of the lengths kept, over dimensions that are cut differently
+  Product others;  // per device: product of the kept lengths of the dimensions whose cut changes
   bool differ = false;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     const std::int64_t every = to.cuts[dim]->uniform_length;

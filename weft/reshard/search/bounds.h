@@ -6,8 +6,8 @@
 
 namespace weft::reshard {
 
-/// All numbers count elements. If an end is partial, the bounds hold for every choice of its
-/// summands.
+/// Lower bounds, in elements. If the source or the target is partial, the bounds hold for every
+/// choice of its summands.
 struct Bounds {
   std::int64_t recv_max = 0;    ///< some device must receive at least this much
   std::int64_t recv_total = 0;  ///< all devices together must receive at least this much

@@ -107,7 +107,8 @@ TEST(Planner, ShardsBecomeSummandsWithoutTransfers) {
   const Plan plan = planned(parsed("x=4", "16,2", "x,-", "-,-", "", "x"), Link{});
   EXPECT_EQ(plan.time, 0);
   EXPECT_EQ(plan.steps.back().op, Op::kMakePartial);
-  // Copies also become summands without a transfer, even for an array that cannot be divided.
+  // If devices hold copies and the target is partial, nothing has to move: one device keeps its
+  // copy, and all others hold zeros. This is true even for a scalar, which cannot be divided.
   EXPECT_EQ(planned(parsed("x=4", "-", "", "", "", "x"), Link{}).time, 0);
 }
 

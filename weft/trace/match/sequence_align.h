@@ -15,7 +15,7 @@ namespace weft::trace {
 
 /// The properties of one call that the alignment compares. Unknown properties are wildcards.
 struct SequenceItem {
-  Nanos end = 0;           ///< on the clock of its rank
+  Nanos end = 0;           ///< end of the item, on the clock of its rank
   std::int32_t kind = -1;  ///< -1 if unknown; known kinds must be equal
   Bytes bytes = -1;        ///< -1 if unknown or not comparable between ranks
   /// The recorded number, or -1. If the two calls have numbers, only the numbers are compared.

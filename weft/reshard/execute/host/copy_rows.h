@@ -13,7 +13,7 @@ struct Rows {
   std::int64_t from_step = 0;  ///< bytes from one row to the next
   std::byte* to = nullptr;
   std::int64_t to_step = 0;
-  std::int64_t bytes = 0;  ///< of a row
+  std::int64_t bytes = 0;  ///< length of a row
   std::int64_t count = 0;
   /// Rows of the same length and distance that will be copied soon. For each row that is copied,
   /// one of these rows is prefetched. Null: there are none.
@@ -47,10 +47,10 @@ struct InterleavedRows {
   std::span<const std::byte* const> from;
   std::int64_t from_step = 0;  ///< bytes from one row to the next of the same source
   std::byte* to = nullptr;
-  std::int64_t bytes = 0;  ///< of a row, at least kShortestInterleaved
+  std::int64_t bytes = 0;  ///< length of a row, at least kShortestInterleaved
   std::int64_t count = 0;  ///< rows of each source
 };
-/// One cache line.
+/// Rows must have at least this many bytes: one cache line.
 constexpr std::int64_t kShortestInterleaved = 64;
 /// Copies interleaved rows to a target that does not stay in a cache.
 void copy_interleaved_rows(const InterleavedRows& rows, Vectors vectors);

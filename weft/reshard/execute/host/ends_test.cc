@@ -165,7 +165,7 @@ TEST(Ends, TheWireTypeIsTheNarrowerOneExceptForSummands) {
     Bytes bytes = 0;
     for (const Message& message : planned.programs.at(0).turns.at(0).receives)
       bytes += message.bytes;
-    return bytes / (3 * 4 * (partial ? 16 : 4));  // from three others, four columns each
+    return bytes / (3 * 4 * (partial ? 16 : 4));  // each of three other devices sends four columns
   };
   EXPECT_EQ(item("f32", "bf16", false), 2);
   EXPECT_EQ(item("bf16", "f32", false), 2);

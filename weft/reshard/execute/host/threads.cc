@@ -107,7 +107,7 @@ class ThreadHub {
     const Turn* turn = nullptr;
     const Buffers* buffers = nullptr;
     std::size_t messages_left = 0;  ///< messages of the round that no device has taken yet
-    std::size_t readers = 0;        ///< threads that are copying from its buffers
+    std::size_t readers = 0;        ///< threads that are copying from the buffers of this device
     bool gone = false;
   };
   /// A round that some devices have not reached yet: its program, and how many devices have reached

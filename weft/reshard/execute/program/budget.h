@@ -15,7 +15,7 @@ namespace weft::reshard::execute {
 /// Where the sums of one array are added up before they are cast to a narrower type.
 struct SlabSums {
   std::optional<Slabs> slabs;  ///< nullopt: the sums are added up as a whole, not slab by slab
-  Bytes offset = 0;            ///< in staging
+  Bytes offset = 0;            ///< where the sums begin in staging
 };
 
 /// The use of a budget, with the places of all slabs.

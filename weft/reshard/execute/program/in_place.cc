@@ -179,7 +179,7 @@ class InPlaceBuilder {
   /// sub-rounds.
   struct Stream {
     const Piece* piece;
-    std::vector<Region> regions;  ///< where it is sent from, or where it is received
+    std::vector<Region> regions;  ///< where the data is sent from, or where it is received
     std::int64_t elements;
 
     /// The first element of a sub-round.
@@ -332,7 +332,7 @@ Bytes marks_for(const Route& route) {
 /// which is at most an eighth of the elements' bytes. So sub-rounds without their marks get 8 / 9
 /// of their half, which is 4 / 9 of the rest.
 struct BudgetSplit {
-  Bytes marks = 0;  ///< of the buffers of all arrays
+  Bytes marks = 0;  ///< bytes of marks for the buffers of all arrays
   Bytes item = 1;   ///< bytes of the largest element
   Bytes arrays = 1;
 

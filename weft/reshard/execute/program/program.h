@@ -63,7 +63,7 @@ struct Region {
 /// programs in place.
 struct Message {
   Device peer = 0;
-  bool add = false;  ///< the receiver adds (reduces) it to its data
+  bool add = false;  ///< the receiver adds (reduces) the message to its data
   Bytes bytes = 0;
   std::vector<Region> regions;
 };

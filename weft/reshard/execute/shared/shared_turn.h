@@ -13,8 +13,8 @@ namespace weft::reshard::execute {
 struct ChunkCopy {
   StridedCopy copy;
   std::int32_t buffer = 0;
-  Bytes offset = 0;  ///< in the buffer
-  Bytes at = 0;      ///< in the chunk
+  Bytes offset = 0;  ///< where the region begins in the buffer
+  Bytes at = 0;      ///< where the part begins in the chunk
   RowWork work;
 };
 

@@ -43,7 +43,7 @@ class TcpTransport final : public Transport {
   struct Peer {
     Descriptor socket;
     TcpStream out, in;
-    Deadline deadline;  ///< the time until which something must have arrived from it
+    Deadline deadline;  ///< the time until which something must have arrived from the peer
   };
 
   /// Sends `word` to all other processes. Returns an Error with the text `otherwise` if another

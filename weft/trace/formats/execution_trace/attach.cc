@@ -73,8 +73,8 @@ Pairs align(std::size_t n, std::size_t m,
 // A collective call of the profile or of the execution trace, with the values that pairing
 // compares.
 struct Candidate {
-  std::uint32_t event = kNone;       ///< index, for a call of the profile
-  std::uint32_t collective = kNone;  ///< index, for a call of the execution trace
+  std::uint32_t event = kNone;       ///< if the call is from the profile: its event
+  std::uint32_t collective = kNone;  ///< if the call is from the execution trace: its index
   CollectiveKind kind = CollectiveKind::kOther;
   std::int64_t elements = -1;
 };

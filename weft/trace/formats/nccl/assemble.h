@@ -36,7 +36,7 @@ struct Operation {
   std::int64_t peer = -1;  ///< rank of the other end within the communicator, for messages
   std::int64_t stream = 0;
   std::int64_t thread = 0;
-  Span on_host;                      ///< time in which the host enqueues it
+  Span on_host;                      ///< time in which the host enqueues the operation
   Span on_device;                    ///< unknown if neither channels nor kernels were recorded
   std::uint32_t launch = kNoLaunch;  ///< index into Worker::launches
 };

@@ -17,9 +17,9 @@ struct ApiCall {
   std::string_view dtype;     ///< for example "ncclFloat32"; empty if `count` is in bytes
   std::string_view group;     ///< the communicator
   std::int64_t group_size = -1;
-  std::int64_t sequence = -1;  ///< NCCL counts per communicator and function
-  std::int32_t self = -1;      ///< rank in the job of the caller; used for messages only
-  std::int32_t peer = -1;      ///< rank in the job of the other end; used for messages only
+  std::int64_t sequence = -1;  ///< sequence number; NCCL counts per communicator and function
+  std::int32_t self = -1;      ///< the caller's rank in the job; only for messages
+  std::int32_t peer = -1;      ///< the other end's rank in the job; only for messages
 };
 
 /// Keeps the spelling of unknown functions and types. Counts that would overflow become unknown.

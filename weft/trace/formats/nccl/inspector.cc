@@ -49,7 +49,7 @@ struct Performance {
   std::int64_t sequence = -1, bytes = -1, peer = -1;
   Nanos length = -1;                   ///< duration that NCCL Inspector measured
   bool by_gpu = false;                 ///< `length` was measured with the GPU's clock
-  Nanos queued = -1, left_queue = -1;  ///< start and end of enqueueing it
+  Nanos queued = -1, left_queue = -1;  ///< start and end of enqueueing the call
   Span kernel;                         ///< from the first to the last channel, on the host's clock
 };
 

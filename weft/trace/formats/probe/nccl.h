@@ -32,7 +32,7 @@ class NcclRecords {
 
  private:
   struct Communicator {
-    std::string name;  ///< its id in hexadecimal
+    std::string name;  ///< the id of the communicator in hexadecimal
     std::int64_t ranks = -1;
     std::int64_t rank = -1;
   };

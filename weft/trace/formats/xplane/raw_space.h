@@ -30,7 +30,7 @@ struct RawStat {
 
 struct RawEvent {
   std::uint32_t metadata = 0;    ///< key in RawPlane::event_names
-  std::uint32_t first_stat = 0;  ///< its stats end at the first_stat of the next event
+  std::uint32_t first_stat = 0;  ///< index of the event's first stat; the next event's stats follow
   std::int64_t offset_ps = 0;
   std::int64_t duration_ps = 0;
 };
@@ -40,7 +40,7 @@ struct RawLine {
   std::int64_t id = 0;
   std::string name;
   std::int64_t timestamp_ns = 0;
-  std::size_t first_event = 0;  ///< its events end at the first_event of the next line
+  std::size_t first_event = 0;  ///< index of the line's first event; the next line's events follow
 };
 
 struct EventName {
