@@ -81,7 +81,7 @@ def milliseconds(step, steps):
     return (time.perf_counter() - begin) * 1e3 / steps
 
 
-def yardstick(events):
+def wrapper_time(events):
     """The lower quartile, in microseconds, of the own time of ops that contain exactly one op."""
     lanes = collections.defaultdict(list)
     for event in events:
@@ -108,7 +108,7 @@ def yardstick(events):
 
 def main():
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 4
-    print("job           plain ms  profiled ms  events  cost/event us  yardstick us  ratio")
+    print("job           plain ms  profiled ms  events  cost/event us  wrapper us    ratio")
     for name, make in (("transformer", transformer), ("convolutions", convolutions)):
         step = make()
         for _ in range(5):
@@ -126,7 +126,7 @@ def main():
                     events = json.load(file)["traceEvents"]
             host = [e for e in events if e.get("ph") == "X" and e.get("cat") in HOST_CATEGORIES]
             events_per_step = len(host) / 4
-            marks.append(yardstick(events))
+            marks.append(wrapper_time(events))
         cost = (statistics.median(profiled) - statistics.median(plain)) * 1e3 / events_per_step
         mark = statistics.median(marks)
         print(f"{name:12} {statistics.median(plain):9.2f} {statistics.median(profiled):12.2f} "

@@ -57,7 +57,7 @@ class RankMemoryPeak:
     """The host op that ran at that moment."""
     device: int
     source: str
-    """'allocator', 'allocations' or 'estimated' (a lower bound)."""
+    """Where the figure comes from: 'allocator', 'allocations' or 'estimated' (a lower bound)."""
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class Search:
                 if each.dim not in later:
                     # All-gather, or all-to-all to shard another dimension.
                     size = self.size(whole)
-                    missing = min(hops * part, size)  # received by a rank whose part may be empty
+                    missing = min(hops * part, size)  # a rank whose part is empty may receive this much
                     yield Move(whole, missing, hops, self.copied(state, [axis], size))
                     for to in free:
                         if to != state:

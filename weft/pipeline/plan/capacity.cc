@@ -166,7 +166,7 @@ class Capacity {
   double micros_;
   std::vector<double> speed_;
   std::int32_t parts_;  ///< grid steps per T / M (T: step, M: micro-batches)
-  /// The grid of idle times ends at this many times T / M.
+  /// The grid of idle times ends at this many times T / M (T: step, M: micro-batches).
   std::int32_t covered_;
   std::int32_t waits_ = 0;                   ///< grid points: possible idle times
   std::vector<double> work_, path_, bytes_;  ///< prefix sums over the layers

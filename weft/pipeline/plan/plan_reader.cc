@@ -16,7 +16,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000;  ///< micro-batches of a plan
+constexpr std::int64_t kMost = 1'000'000;  ///< the most micro-batches that a plan may have
 /// Bytes that is_plan() reads; the writer puts the version at the beginning of the file.
 constexpr std::size_t kHead = 4096;
 

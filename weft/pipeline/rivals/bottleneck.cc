@@ -78,7 +78,8 @@ class Table {
 
   void fill(std::int32_t stages) {
     const std::int32_t layers = chain_.size();
-    // Best ends of the stages that start one layer later, by group.
+    // Indexed by group: the best end of a stage that starts one layer later. It is a good first
+    // guess for a stage that starts here.
     std::vector<std::int32_t> end(graph_.size(), layers);
     for (std::int32_t first = layers - 1; first >= 0; --first) {
       for (std::size_t g = 0; g < graph_.size(); ++g) {

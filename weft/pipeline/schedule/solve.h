@@ -22,8 +22,8 @@ struct SolveOptions {
   std::int64_t visits = std::numeric_limits<std::int64_t>::max();
   /// All orders are searched if no device has more states than this.
   std::size_t most_states = std::size_t{1} << 17;
-  /// With more states, only orders near the best schedule are searched, as long as these have at
-  /// most this many states.
+  /// If a device has more than `most_states` states, only orders near the best schedule are
+  /// searched, as long as these have at most this many states.
   std::size_t near_states = std::size_t{1} << 20;
   /// The search ends if the best schedule is at most 1/fine above the shortest deadline that is
   /// still worth trying.

@@ -45,7 +45,7 @@ class Message:
     key: Key
     piece: Piece
     made_by: int  # position in the sender's order of the op that makes the values
-    used_by: int  # position in the receiver's order of the op that uses them
+    used_by: int  # position of the op that uses the values, in the receiver's order
 
 
 def key_of(op: Op) -> Key:
@@ -76,7 +76,7 @@ def messages_between(plan: Plan, samples: Samples, sender: int, receiver: int) -
 
 
 class _Incoming:
-    """The values of one key, while their pieces arrive."""
+    """The values that one message brings, while the pieces of the message arrive."""
 
     def __init__(self, specs: Sequence[Spec], samples: int, device: torch.device) -> None:
         self.specs = specs

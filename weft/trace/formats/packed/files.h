@@ -27,7 +27,7 @@ struct PackedFile {
   std::string path;
   std::int32_t rank = -1;
   std::string origin;      ///< path of the recording that was packed
-  Bytes origin_bytes = 0;  ///< size of that file on disk, perhaps compressed; -1 if unknown
+  Bytes origin_bytes = 0;  ///< size of the original file on disk, perhaps compressed; -1 if unknown
   Bytes bytes = 0;
 };
 
