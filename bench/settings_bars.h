@@ -38,8 +38,8 @@ struct Figures {
   double mean_error = 0, worst_error = 0;  ///< errors beyond noise, over the changed settings
   double mean_distance = 0;  ///< distance to the nearest measured run, over the changed settings
   int pairs = 0, ordered_pairs = 0;  ///< pairs of settings whose order is clear
-  int clear_changes = 0,
-      wrong_changes = 0;  ///< changes of more than 6 %, and those predicted in the wrong direction
+  /// Changes of more than 6 %, and those of them that were predicted in the wrong direction.
+  int clear_changes = 0, wrong_changes = 0;
   int measurements = 0, inside = 0;  ///< measured steps, and those inside the error bar
   double half_width = 0;             ///< mean half width of the error bars, as a share of the step
   int refused = 0;

@@ -17,8 +17,9 @@
 namespace weft::cost {
 namespace {
 
-/// The undisturbed time is this quantile of the twins' times. The minimum of many twins would be an
-/// outlier and too low. docs/design/prediction.md shows how the value was chosen.
+/// The twins of a piece of host work are the same piece in other steps and on other ranks. The
+/// undisturbed time is this quantile of the times of all twins. The minimum of many twins would be
+/// an outlier and too low. docs/design/prediction.md shows how the value was chosen.
 constexpr double kUndisturbed = 0.1;
 /// If processors are short, short pieces of work become longer. A piece that takes longer than this
 /// is real work of the rank (it loads data, or sleeps) and is not changed.

@@ -237,7 +237,8 @@ void describe_profiler(const Suspect&, FindingText& text) {
       "the job less, record fewer steps or leave out shapes and stacks";
 }
 
-/// Fills the fields of the text that the kind has. `title` already holds the title from the list.
+/// Fills the fields of the text that this kind of finding uses. `title` already holds the title
+/// from kKinds.
 using Describe = void (*)(const Suspect&, FindingText&);
 
 /// The functions, in the order of the enumerators.

@@ -80,8 +80,7 @@ class WaitInference {
         outstanding_.push_back(id);  // until compute waits for it
       } else {
         const auto before = previous.find(id);
-        // The op could have started at `free`: it wops of each stream, in the order in which they
-        // were issued, and its stream was idle.
+        // The op could have started at `free`: it was issued, and its stream was idle.
         const Nanos free = std::max(
             op.issued, before == previous.end() ? kLongAgo : draft_.ops[before->second].end());
         // A long pause whose end coincides with the end of other work is a wait, with or without a
@@ -212,9 +211,9 @@ class WaitInference {
     }
   }
 
-  /// Compute after a wait call may follow the work that wops of each stream, in the order in which
-  /// they were issued just before it, if that work is compute on another stream. Frameworks create
-  /// such waits when they move work to a side stream and back.
+  /// Compute after a wait call may follow the work that was issued just before it, if that work is
+  /// compute on another stream. Frameworks create such waits when they move work to a side stream
+  /// and back.
   void follow_other_stream(OpId id, OpId last_issued) {
     if (last_issued == kNoId) return;
     const DraftOp& last = draft_.ops[last_issued];
@@ -252,7 +251,7 @@ bool records_tell_waits(const trace::RankTrace& trace) {
 /// id. So the function first makes tables to look up both.
 void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   const auto& e = trace.events;
-  std::map<std::int64_t, std::vector<OpId>> on_stream;  // as issued
+  std::map<std::int64_t, std::vector<OpId>> on_stream;  // in the order of issue
   for (const OpId id : by_issue(draft)) {
     const trace::Lane& lane = trace.lanes[e.lane[draft.ops[id].event]];
     on_stream[lane.tid].push_back(id);
@@ -299,9 +298,9 @@ void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
 }
 
 /// Adds the device work for which each blocking call waited. No profiler records which work this
-/// was. Of all work that wops of each stream, in the order in which they were issued before the
-/// call, the function takes the work that ended last before the return. If this work ended long
-/// before the call (1 ms), it cannot be the cause: the call did not wait for the device.
+/// was. Of all work that was issued before the call, the function takes the work that ended last
+/// before the return. If this work ended long before the call (1 ms), it cannot be the cause: the
+/// call did not wait for the device.
 void waits_of_host(RankDraft& draft) {
   std::vector<OpId> by_end;
   for (const OpId id : draft.op_of_event) {

@@ -104,8 +104,8 @@ inline trace::Run play(const Pipeline& made) {
   for (std::int32_t number = 1; number <= made.steps; ++number) {
     std::map<std::int32_t, Nanos> tail;  // indexed by stage
     for (std::int32_t replica = 0; replica < made.replicas; ++replica) {
-      std::map<std::tuple<std::int32_t, bool, std::int32_t>, Nanos>
-          done;  // key: stage, is forward, batch
+      // The key is stage, is forward, batch.
+      std::map<std::tuple<std::int32_t, bool, std::int32_t>, Nanos> done;
       std::vector<std::size_t> next(static_cast<std::size_t>(made.stages));
       std::vector<Nanos> free(next.size(), now + made.gather);
       // forwards[stage]: the ends of the last two forwards

@@ -206,7 +206,8 @@ class Unroller {
         builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder, lane_gap(from, to, lane));
       }
     }
-    // See the head of this file. Edges of one lane and order edges have been added above.
+    // The other dependencies are copied from two neighbouring recorded steps, see the head of this
+    // file. Edges within a lane and order edges have been added above.
     auto pattern = boundaries_.find(from);
     const bool own = pattern != boundaries_.end() && follows(from, to);
     if (!own) pattern = boundaries_.begin();

@@ -32,8 +32,8 @@ struct JobFacts {
 /// A note that a Python process wrote if it took no training step.
 struct ProcessNote {
   std::string program;
-  std::vector<std::string>
-      frameworks;  ///< the frameworks that the process imported, if Weft knows them
+  /// The frameworks that the process imported, if Weft knows them.
+  std::vector<std::string> frameworks;
   std::vector<std::string> problems;
 };
 

@@ -13,8 +13,8 @@ namespace {
 /// All ops of one kind on one stage, or all transfers of one direction of a channel, in order.
 struct Row {
   Nanos length = 0;
-  std::vector<Nanos> before,
-      behind;  ///< per micro-batch: least time before its start, after its end
+  /// Per micro-batch: the least time before the start of its op, and after the end of its op.
+  std::vector<Nanos> before, behind;
 };
 
 Row row(Nanos length, std::int32_t micro_batches) {

@@ -16,8 +16,8 @@ namespace weft::reshard {
 /// in a part of the receiver's new layout.
 struct Piece {
   Device from = 0, to = 0;
-  Part from_part =
-      0;  ///< in the old layout: the first part with the region and group of the sender's part
+  /// In the old layout: the first part with the same region and group as the sender's part.
+  Part from_part = 0;
   Part to_part = 0;  ///< the receiver's part, in the new layout
   bool add = false;  ///< the receiver adds the piece to what it has, instead of storing it
 
