@@ -77,7 +77,7 @@ wheel: ## build self-contained wheels and the source distribution in dist/
 	@tools/setup.sh wheel
 	@tools/wheel.sh $(BUILD)/wheel dist
 
-check-wheel: wheel ## install and use the wheels in clean roots of Debian 12 and 13 (root)
+check-wheel: wheel ## install and use the wheels in fresh Debian 12 and 13 systems (needs root)
 	@tools/wheel_check/check.sh dist $(BUILD)/wheel_check
 
 fuzz: setup ## fuzz every reader for FUZZ_SECONDS (600) each
