@@ -54,7 +54,8 @@ std::string too_few_steps(const RecordedFolder& folder) {
 std::string_view end_of_step(std::string_view framework) {
   if (framework == "torch") return "step() of an optimizer of torch.optim";
   if (framework == "tensorflow") {
-    return "a call of a tf.function that takes gradients, or with an optimizer that applies them";
+    return "a call of a tf.function that computes gradients or, where there is none, with an "
+           "optimizer's call that applies gradients";
   }
   if (framework == "jax") {
     return "a call, from Python, of a function of jax.jit or jax.pmap; functions that "

@@ -391,10 +391,10 @@ class Fitter {
   std::vector<std::ptrdiff_t> rate_index_;
   std::vector<double> offset_;
   std::vector<double> rate_;
-  std::vector<double> lag_;  // by pair
+  std::vector<double> lag_;  // fitted lag of each pair of clocks
   std::vector<double> residual_;
   std::vector<double> weight_;
-  std::vector<double> noise_;  // ns, by noise class
+  std::vector<double> noise_;  // jitter of each noise class, in ns
 };
 
 }  // namespace
