@@ -5,9 +5,9 @@ each copy.
 
 Usage: make_large_trace.py SOURCE.json.gz TARGET.json MEGABYTES
 
-The speed and the memory of a reader
-depend on times, names and sizes of events, and these are like those of a long recording. Every copy
-has the same correlation and sequence numbers, so the file can be used only to measure readers.
+The speed and the memory of a reader depend on times, names and sizes of events, and these are like
+those of a long recording. Every copy has the same correlation and sequence numbers, so the file can
+be used only to measure readers.
 """
 
 from __future__ import annotations

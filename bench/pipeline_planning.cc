@@ -137,7 +137,8 @@ class InceptionShape {
     return next;
   }
   std::int32_t pool(std::int32_t from) { return joined({from}); }
-  /// Each convolution is followed by its normalization and activation.
+  /// Appends `count` convolutions after layer `at`. Each is followed by a normalization and an
+  /// activation.
   std::int32_t convolutions(std::int32_t at, int count) {
     for (int i = 0; i < 3 * count; ++i) at = joined({at});
     return at;

@@ -93,8 +93,8 @@ std::vector<double> over_memcpy(const std::vector<Work>& works,
   return medians;
 }
 
-/// The loops over one receiver's runs in an array of `rank` dimensions: the rows are divided among
-/// all dimensions but the last.
+/// The loops that copy the runs of one receiver. The array has `rank` dimensions; its rows are
+/// spread over all dimensions but the last.
 std::vector<CopyLoop> column(std::int64_t run, std::int64_t receivers, std::int64_t element,
                              int rank) {
   std::int64_t rows = kBytes / (run * receivers);

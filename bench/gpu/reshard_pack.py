@@ -92,7 +92,7 @@ def copying(whole, other):
 
 
 def measure_sums(library, whole, other):
-    """Sums of several addends, contiguous boxes of 64 MiB, into one box."""
+    """Measures sums of several addends. Each addend and the sum are contiguous boxes of 64 MiB."""
     size = 64 << 20
     print("sums: bytes read and written per second, as a fraction of the device's copy")
     print("type  " + " ".join(f"{count} addends" for count in SUMS))

@@ -40,7 +40,7 @@ class Setting:
     """How a job differs from its usual settings."""
 
     ddp: dict[str, Any] = field(default_factory=dict)
-    batch: int = 1  # factor
+    batch: int = 1  # batch size, as a multiple of the usual one
     accumulate: int = 1
     bf16: bool = False
     wire_bf16: bool = False

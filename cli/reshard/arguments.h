@@ -29,7 +29,7 @@ struct PlanningOptions {
   reshard::PlannerOptions planner;
   reshard::execute::ProgramOptions program;  ///< --budget, --in-place
   std::int64_t node_size = 0;                ///< devices per node; 0: nodes do not matter
-  Bytes scale_local = 0;                     ///< see reshard::plan_and_check()
+  Bytes scale_local = 0;                     ///< --scale-local; 0: times are not scaled
   bool relabel = false;                      ///< reassign the parts of the targets to devices
 };
 
@@ -37,7 +37,7 @@ struct PlanningOptions {
 struct ReshardOutput {
   bool json = false;
   bool together = false;  ///< report the load of all arrays that move at once
-  bool direct = false;    ///< report how many plans without summands meet the receive bound
+  bool direct = false;    ///< report how many plans receive no more than any plan must
   bool all = false;       ///< also list cases that are ok
   std::optional<std::string> plan_file;       ///< -o
   std::optional<std::string> transfers_file;  ///< --plans

@@ -84,9 +84,9 @@ Result<ExitCode> report_many(const ReshardResults& results, const ReshardOutput&
   console.result = reshard_cases_text(results.cases, results.outcomes, output.all, console.out);
   console.result += reshard_most_memory_text(results.cases, results.footprints);
   if (direct) {
-    console.result +=
-        fmt::format("direct    {} of {} plans without summands meet the receive bound\n",
-                    direct->meet_bound, direct->plans);
+    console.result += fmt::format(
+        "direct    {} of {} plans without summands receive no more than the lower bound\n",
+        direct->meet_bound, direct->plans);
   }
   console.result += joint_text(results, output);
   return exit_code_of(results);

@@ -45,7 +45,8 @@ Status write_plans(const std::string& path, const ReshardResults& results);
 /// Writes the transfers of all plans, one line of JSON each.
 Status write_transfers(const std::string& path, const ReshardResults& results);
 
-/// The number of plans without summands, and how many of them meet the receive bound.
+/// The number of plans for arrays without summands, and how many of them receive no more than the
+/// lower bound on received bytes.
 struct DirectCount {
   std::int64_t plans = 0, meet_bound = 0;
 };

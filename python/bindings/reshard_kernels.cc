@@ -72,10 +72,11 @@ struct PyCopies {
   }
 };
 
-/// Rank, buffer, offset, bytes. The buffer number after the program's last one is the staging
-/// memory.
+/// A message as Python gets it: rank of the peer, buffer, offset, bytes. If the program has n
+/// buffers, buffer n is the staging memory.
 using WiredFacts = std::tuple<std::int64_t, std::int32_t, Bytes, Bytes>;
-/// "gather" or "reduce", NCCL's number of the element type, source and target of the data.
+/// A collective as Python gets it: "gather" or "reduce", NCCL's number of the element type, source
+/// and target of the data.
 using CollectiveFacts = std::tuple<std::string, int, WiredFacts, WiredFacts>;
 
 struct PyBatch {

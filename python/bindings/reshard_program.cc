@@ -97,8 +97,8 @@ Result<PyProgram> program_of(const std::vector<PyPlan>& plans, std::int64_t devi
   return PyProgram{std::move(result)};
 }
 
-/// Device, bytes, buffer, offset; see ReshardProgram in _core.pyi. Plain tuples are enough: the
-/// Python side reads them once per program.
+/// A piece as Python gets it: device, bytes, buffer, offset; see ReshardProgram in _core.pyi. Plain
+/// tuples are enough, because the Python side reads them only once per program.
 using PieceFacts = std::tuple<std::int64_t, Bytes, std::int32_t, Bytes>;
 
 std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Packet>& packets) {
@@ -112,7 +112,8 @@ std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Packet>& p
   return list;
 }
 
-/// Buffer, array, offset, bytes of an element, loops as (extent, stride in bytes).
+/// A region of strided memory as Python gets it: buffer, array, offset, bytes of an element, loops
+/// as (extent, stride in bytes).
 using RegionFacts = std::tuple<std::int32_t, std::int32_t, Bytes, Bytes,
                                std::vector<std::pair<std::int64_t, std::int64_t>>>;
 

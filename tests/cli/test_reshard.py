@@ -107,7 +107,7 @@ def test_summands_are_added_and_kept(weft: Weft, tmp_path: Path) -> None:
 
 def test_direct_plans_that_meet_the_bound_are_counted(weft: Weft, cases: Path) -> None:
     words = ["reshard", "--cases", cases, "--direct"]
-    assert "1 of 1 plans without summands meet the receive bound" in weft(*words).stdout
+    assert "1 of 1 plans without summands receive no more than the lower bound" in weft(*words).stdout
     assert json.loads(weft(*words, "--json").stdout)["direct"] == {"plans": 1, "meet_bound": 1}
 
 

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr std::uint32_t kHostLane = 0, kStreamLane = 1, kActivityLane = 2;
 
-/// When each rank was ready for all tensors of a response.
+/// When each rank was ready for all tensors of a response. (A response is a collective on tensors
+/// that Horovod executes together.)
 using Arrivals = std::map<std::int32_t, Nanos>;
 
 Arrivals arrivals_of(const Timeline& timeline, const Response& response) {

@@ -41,7 +41,8 @@ struct PeerInGroup {
 /// A rank while it is being filled.
 struct Draft {
   RankTrace trace;
-  /// Lane by (false, global thread id, 1 for start-end ranges) or (true, device, stream).
+  /// The index of each lane. The key of a host lane is (false, global thread id, 1 for start-end
+  /// ranges or else 0), that of a stream is (true, device, stream).
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> lanes;
   std::unordered_map<std::int64_t, NameId> names;  ///< id in the table StringIds -> name
   std::vector<StepCandidate> steps;
