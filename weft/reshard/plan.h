@@ -55,7 +55,7 @@ struct Plan {
 /// do with less. The plan has no steps if source and target are the same. The target must not be
 /// partial, because only a search chooses the summands of a partial target.
 Plan direct_plan(const Problem& problem, const Link& link, OverlapCache& overlaps);
-/// The same, for a caller that has computed factor(problem) already.
+/// Makes the direct plan, for a caller that has computed factor(problem) already.
 Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,
                  const Link& link, OverlapCache& overlaps);
 

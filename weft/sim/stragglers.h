@@ -80,7 +80,8 @@ struct Blame {
   std::int32_t stage = -1;  ///< number of the stage, or of the worker's stage
   std::int32_t replica = -1;
   Nanos step_without = 0;  ///< mean step if only this worker or stage had ideal times
-  /// The same, if the other transfers in which it takes part had ideal times, too.
+  /// Mean step if only this worker or stage and all transfers in which it takes part had ideal
+  /// times.
   Nanos step_without_with_links = 0;
   /// Mean step if everything except this worker or stage had ideal times.
   Nanos step_alone = 0;

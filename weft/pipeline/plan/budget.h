@@ -105,14 +105,14 @@ class SearchBudget {
   /// the search for plans with shared devices starts from the best plan with one stage per device.
   /// interleave.cc divides the share between climbs and searches for orders of micro-batches.
   static constexpr Share kSharedDevices{1, 4};
-  /// The same for more than kMostForOrders devices. The usual total is 32 million ops there, so
-  /// this share is a million ops.
+  /// Replaces kSharedDevices if there are more than kMostForOrders devices. The usual total is then
+  /// 32 million ops, so this share is a million ops.
   static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
   /// A large cluster has no branch and bound. The climb from greedy plans is its whole search.
   /// Planning 1,000 layers on 1,024 devices must take at most a minute.
   static constexpr Share kLargeClusterClimb{14, 1};
-  /// The same within memory limits. Each evaluation then simulates several choices of stages that
-  /// recompute, so the same number of ops takes much longer.
+  /// Replaces kLargeClusterClimb if memory is limited. Each evaluation then simulates several
+  /// choices of stages that recompute, so the same number of ops takes much longer.
   static constexpr Share kLargeClusterClimbWithinMemory{2, 1};
 
   ExactSearch exact(std::int64_t total) const;

@@ -48,7 +48,7 @@ struct Evaluated {
 enum class Question {
   kStep,       ///< the step
   kIfShorter,  ///< the step if it is below a limit; otherwise only the fact that it is not
-  /// The same as kIfShorter, but usually without trying other choices of stages that recompute.
+  /// Like kIfShorter, but usually without trying other choices of stages that recompute.
   kIfShorterAsSet,
   kSearchedStep,  ///< the step; if the known schedules leave a gap, a schedule is searched
 };
@@ -68,13 +68,13 @@ class Evaluator {
   /// The step if it is below `limit`; otherwise the step stays kNoStep. Faster than evaluate(),
   /// because a simulation ends as soon as it exceeds the limit.
   Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// The same as improve(), for local searches that treat recomputation as part of the plan. If
+  /// Like improve(), but for local searches that treat recomputation as part of the plan. If
   /// there are few choices of stages that recompute, all choices are tried. If there are too many,
   /// the choice in `stages` is used. If that choice does not fit into memory, some choice that fits
   /// is used.
   Result<Evaluated> improve_as_given(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// The same as evaluate(). But if no known schedule reaches the lower bound, it also searches for
-  /// a better schedule.
+  /// Like evaluate(). But if no known schedule reaches the lower bound, it also searches for a
+  /// better schedule.
   Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
   /// The order of micro-batches behind the step of an evaluated plan.
   Result<Schedule> schedule_of(const Evaluated& plan);

@@ -46,7 +46,7 @@ class RecomputationSearch {
         question_(searches_best_only_ ? Question::kStep
                   : as_given_         ? Question::kIfShorter
                                       : input.question),
-        // About four schedules are simulated per choice.
+        // For each choice of stages that recompute, about four schedules are simulated.
         most_choices_(static_cast<std::size_t>(
             std::clamp<std::int64_t>(kMostOpsOfChoices / (4 * simulated_ops(input.unlimited)), 4,
                                      std::int64_t{1} << kMostEnumeratedStages))) {

@@ -15,7 +15,8 @@ namespace weft::pipeline::recorded {
 /// the optimizer.
 enum class StretchKind : std::uint8_t { kForward, kBackward, kRest, kPost };
 
-/// A recorded post that is not the first thing in its step.
+/// A recorded post (the host call that starts a batch of messages) that is not the first stretch of
+/// its step.
 struct PostSample {
   std::int32_t rank = -1;
   StretchKind before = StretchKind::kPost;  ///< the kind of stretch before the post

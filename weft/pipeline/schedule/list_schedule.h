@@ -32,7 +32,7 @@ Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rul
 class ListScheduler {
  public:
   enum class End { kDone, kTooLong, kNoMemory };
-  /// The same as list_schedule(). kNoMemory: the order ran out of memory.
+  /// Makes a schedule as list_schedule() does. kNoMemory: the order ran out of memory.
   End run(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit);
   /// The schedule of the last run, if it returned kDone.
   Schedule& schedule() { return out_; }

@@ -109,8 +109,8 @@ class Simulator {
   std::vector<std::array<Nanos, 4>> durations_;  ///< by stage and kind
   std::vector<Nanos> work_;                      ///< per device: duration of all of its ops
   std::vector<Nanos> tail_;  ///< per device: the least time from its last op to the end of the step
-  std::vector<std::size_t> joined_;  ///< union-find over links that some transfer holds together
-  std::vector<DeviceId> senders_;    ///< per root of joined_: the only sender, or kSeveral
+  std::vector<std::size_t> joined_;  ///< joins links that some transfer uses together (union-find)
+  std::vector<DeviceId> senders_;    ///< per set of joined_ links: its only sender, or kSeveral
   std::vector<bool> instant_ops_;    ///< per device: two of its ops may end at the same time
 
   std::vector<Nanos> input_there_, gradient_there_, forward_end_, input_end_;
@@ -129,7 +129,7 @@ class Simulator {
 /// Whether no device exceeds its memory limit. Needs no times: the order of the ops of a device
 /// determines what it holds.
 bool fits(const Pipeline& pipeline, const Schedule& schedule);
-/// The same, from the peaks of a timeline.
+/// Whether no device exceeds its memory limit, by the peaks of a timeline.
 bool fits(const Pipeline& pipeline, const Timeline& timeline);
 
 /// How the memory of one device changes over time, in the order of its ops.

@@ -46,8 +46,8 @@ struct Solution {
 /// fits into its memory; the message says whether it is proved that no such schedule exists.
 Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options = {});
 
-/// The same without search: the best of all known patterns and list schedules, and the bounds of
-/// bounds.h. Takes microseconds; for planners that ask about many pipelines.
+/// Like solve(), but without search: returns the best of all known patterns and list schedules, and
+/// the bounds of bounds.h. Takes microseconds; for planners that ask about many pipelines.
 Result<Solution> solve_quickly(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

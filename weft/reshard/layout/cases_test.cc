@@ -109,7 +109,7 @@ std::string reason_of_mesh(const std::string& what, const std::string& instead) 
   return item.problem ? "taken" : item.problem.error().message;
 }
 
-/// The same for a block-cyclic case with the given fields.
+/// The error of a block-cyclic case with the given fields. "taken" if there is no error.
 std::string reason_of_blocks(const std::string& shape, const std::string& block,
                              const std::string& grid, const std::string& first) {
   const Case item =

@@ -111,7 +111,7 @@ using Pieces = std::vector<Strips>;
 /// Makes a layout from the parts of each device. A device may have any number of parts, which must
 /// not overlap; a device without parts holds nothing.
 Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>>& parts);
-/// The same for parts that are boxes.
+/// Makes a layout from the parts of each device, if all parts are boxes.
 Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
 
 /// Elements [low, high) of a box in row-major order, as boxes. In n dimensions there are at most 2n

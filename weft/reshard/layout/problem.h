@@ -46,7 +46,7 @@ struct End {
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& from, const End& to,
                              SplitRule rule, const std::vector<std::int64_t>& others = {});
 
-/// The same for two shardings over meshes.
+/// Makes a problem whose source and target are shardings over meshes.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule);
 

@@ -42,7 +42,7 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 /// sorted by receiver, then by sender.
 Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
-/// The same transfers as pieces, sorted by to_part, then from_part.
+/// The transfers of exchange() as pieces, sorted by to_part, then from_part.
 std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps);
 /// Only the pieces that `self` sends or receives; other pieces are not computed. The senders are
 /// the same as in pieces(), so all devices agree on them.

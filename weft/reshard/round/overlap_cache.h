@@ -56,7 +56,7 @@ class OverlapCache {
   const Slots& overlapping_slots(const CutPtr& from, const CutPtr& to);
   /// Both cuts must be of layouts with one part per device.
   const Overlap& overlap(const CutPtr& from, const CutPtr& to);
-  /// The same for nodes. node_of() must not be empty.
+  /// Like overlap(), but for nodes instead of devices. node_of() must not be empty.
   const NodeOverlap& overlap_in_nodes(const CutPtr& from, const CutPtr& to);
   /// Indexed by node: the length that its devices hold together in `cut`.
   const std::vector<std::int64_t>& held_in_nodes(const CutPtr& cut) { return node_slots(cut).held; }

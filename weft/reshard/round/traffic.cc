@@ -119,7 +119,8 @@ Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted,
   return sum;
 }
 
-/// The same for any layouts. `shards` counts the shards of one group only.
+/// The traffic of a round between any two layouts, summed over the devices. `shards` counts the
+/// shards of one group only.
 Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t* kept,
                        const std::int64_t* wanted, const std::int64_t* shards,
                        std::vector<std::int64_t>* received_by) {

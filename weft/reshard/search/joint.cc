@@ -78,7 +78,7 @@ void for_each_hop(const std::vector<ArrayRoute>& routes, const Take& take) {
   }
 }
 
-/// The same layout among more devices. `number` is the new number of each old device. The added
+/// The layout `layout` among more devices. `number` is the new number of each old device. The added
 /// devices hold nothing. Parts that are not first parts (see Layout::further) stay at the end.
 Layout renumbered(const Layout& layout, const std::vector<Device>& number, Device universe) {
   Layout wide = layout;

@@ -29,7 +29,7 @@ std::optional<Plan> search(const Problem& problem, const FactoredProblem& factor
                            TypeLayouts& layouts, const Link& link, SearchLimits& limits,
                            OverlapCache& overlaps);
 
-/// The same as two searches: one from the source to `waypoint`, and one from there to the target.
+/// Does two searches: one from the source to `waypoint`, and one from there to the target.
 /// If few rounds may be priced, two short searches find better plans than one long search. Returns
 /// nullopt also if an end is partial.
 std::optional<Plan> search_via(const Type& waypoint, const Problem& problem,

@@ -35,7 +35,7 @@ struct alignas(16) BoxWork {
 
   std::int64_t from = 0, to = 0;  ///< offsets into buffers
   std::int32_t from_buffer = 0, to_buffer = 0;
-  std::uint32_t slots = 0;  ///< number of slots in all rows together
+  std::uint32_t slots = 0;  ///< number of slots (see Access) in all rows together
   std::uint32_t run = 0;
   Divisor slots_of_row;
   Access access = Access::kUnits;

@@ -23,7 +23,8 @@ using Convert = void (*)(const std::byte* from, std::byte* to, std::int64_t coun
 /// - Booleans are 0 and 1.
 /// Returns an Error (kUsage) for unknown types, and if an imaginary part would be lost.
 Result<Convert> conversion(std::string_view from, std::string_view to);
-/// The same for rows. The bytes of a row are counted in the type of the destination.
+/// Like conversion(), but the function converts rows. The bytes of a row are counted in the type of
+/// the destination.
 Result<CombineRows> conversion_rows(std::string_view from, std::string_view to);
 
 }  // namespace weft::reshard::execute

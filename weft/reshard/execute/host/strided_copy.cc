@@ -64,7 +64,7 @@ void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   } while (walk.next());
 }
 
-/// The same, while rows of later positions are prefetched.
+/// Like copy_loops(), but prefetches the rows of later positions of the loops.
 void copy_loops_prefetching(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   const std::int64_t ahead = 1 + kPrefetchBytes / rows.bytes;
   // The hardware prefetches rows that are closer than a line.

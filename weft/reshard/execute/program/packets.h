@@ -33,7 +33,7 @@ struct PacketTurn {
   std::vector<Region> fill_first;  ///< regions to fill with neutral elements before anything else
   std::vector<Move> moves;         ///< to run before any packet is unpacked
   std::vector<Packet> sends;       ///< in the order in which to start them
-  std::vector<Packet> receives;    ///< likewise
+  std::vector<Packet> receives;    ///< in the order in which to start them
 };
 
 /// Divides the messages of a program into packets. The division depends only on sizes, so sender

@@ -94,11 +94,11 @@ struct StagedCast {
 struct Turn {
   std::vector<Move> moves;
   std::vector<Message> sends;     ///< in the order to start them, see make_program()
-  std::vector<Message> receives;  ///< likewise
-  /// These run after everything else, with all reads before all writes. Transport::shuffle() runs
-  /// them.
+  std::vector<Message> receives;  ///< in the order to start them
+  /// Shuffles run after all moves and messages, with all reads before all writes.
+  /// Transport::shuffle() runs them.
   std::vector<Shuffle> shuffles;
-  /// These run after everything else. Ends::cast_staged() runs them.
+  /// Casts run after the shuffles. Ends::cast_staged() runs them.
   std::vector<StagedCast> staged_casts;
 };
 

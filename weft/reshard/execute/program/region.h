@@ -55,7 +55,7 @@ std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, 
 /// stored.
 bool divide_alike(const Region& from, const Region& to);
 
-/// The same region with as few loops as possible: a loop that continues the loop around it is
+/// Returns the region with as few loops as possible: a loop that continues the loop around it is
 /// merged into that loop.
 Region joined(Region region);
 

@@ -32,11 +32,11 @@ class TcpTransport final : public Transport {
   };
   void set_patience(Patience patience) { patience_ = std::move(patience); }
 
-  /// Also compares the programs of all processes.
+  /// In addition to what Transport::fill_neutral() does, compares the programs of all processes.
   Status fill_neutral(const Program& program, const Buffers& buffers) override;
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override;
-  /// Also waits until all processes have received all their data. If a process is lost before that,
-  /// all processes get an Error.
+  /// In addition to what Transport::finish() does, waits until all processes have received all
+  /// their data. If a process is lost before that, all processes get an Error.
   Status finish(const Program& program, const Buffers& buffers) override;
 
  private:

@@ -46,7 +46,7 @@ struct DecodedEvent {
   std::string_view node;         ///< TensorFlow executor: node of the graph
   std::string_view kernel_type;  ///< TensorFlow executor: type of the node, for example "_Recv"
   std::int64_t execution = -1;   ///< number of the graph's execution; equal on all tasks
-  std::int64_t run = -1;         ///< the same number, on events that run the ready nodes
+  std::int64_t run = -1;         ///< like `execution`, on events that run the ready nodes
   Bytes requested_bytes = -1;    ///< size of an allocation
   std::string_view allocates;    ///< op that an allocation is for
   Nanos start = 0;
