@@ -106,7 +106,7 @@ TEST(Assemble, AHostThatLaunchesSlowlyBoundsTheStep) {
       pass.front().host_device = 1010;
     }
   }
-  // Each rank issues four forwards, and it takes 1000 to issue one. The last forward then still has
+  // Each rank issues four forwards, and issuing one takes 1000 ns. The last forward then still has
   // to run on the two devices.
   EXPECT_EQ(makespan(recording, "gpipe", 2, 4), 4 * 1000 + 2 * 10 + 4 * 20 + 20);
 }

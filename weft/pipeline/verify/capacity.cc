@@ -187,7 +187,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
                                            path, sums.work[last] - sums.work[first],
                                            sums.parameters[last] - sums.parameters[first]);
           if (so_far + need > speed[most]) break;
-          // If one plan has enough speed, nothing is proved.
+          // The bound is proved only if every plan needs more speed than there is.
           if (last == layers) {
             const bool counts = fixed == 0 || stage == fixed;
             if (counts && so_far + need <= speed[stage]) return false;

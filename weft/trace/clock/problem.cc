@@ -206,8 +206,8 @@ class Builder {
   }
 
   /// If only exchanges with servers connect two clocks, the clocks keep the offset of the first
-  /// guess. The uncertainty of this offset is the time between the ends of the exchanges of the two
-  /// ranks.
+  /// guess. As the uncertainty of this offset, takes the time by which the ends of the two ranks'
+  /// exchanges differ.
   void add_exchanges() {
     for (const auto& [first, second, apart] : out_.exchanged) {
       ClockObservation o;

@@ -97,7 +97,8 @@ class Scheduler {
     }
   }
 
-  /// Visits nodes in topological order, so the dependencies of `before` are already final.
+  /// Replaces dependencies on nodes that do no work by the dependencies of those nodes. Visits
+  /// nodes in topological order, so the dependencies of `before` are already final.
   void bridge() {
     for (const Index i : order_) {
       std::vector<Index> real;
