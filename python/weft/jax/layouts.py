@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import InternalError, UsageError
 
 Shape = Tuple[int, ...]
 Box = Tuple[Tuple[int, int], ...]
@@ -32,6 +32,15 @@ def boxes_of(sharding: Any, shape: Shape) -> Boxes:
     sharding.shard_shape(shape)  # raises if a dimension cannot be split evenly
     indices = sharding.devices_indices_map(shape)
     return {device: box_at(index, shape) for device, index in indices.items()}
+
+
+def check_parts(result: Any, array: Any, sharding: Any) -> None:
+    """Check that the result has the parts that its sharding says, before a caller sees it."""
+    places = sharding.addressable_devices_indices_map(array.shape)
+    parts = {shard.device: tuple(shard.data.shape) for shard in result.addressable_shards}
+    wanted = {device: shape_of(box_at(index, array.shape)) for device, index in places.items()}
+    if result.sharding != sharding or result.dtype != array.dtype or parts != wanted:
+        raise InternalError(f"the result has the parts {parts}, but {sharding} gives {wanted}")
 
 
 def box_at(index: Tuple[slice, ...], shape: Shape) -> Box:

@@ -41,7 +41,7 @@ def reshard(
     import jax
 
     from ..errors import UsageError
-    from . import on_devices, on_host
+    from . import layouts, on_devices, on_host
 
     if isinstance(array, jax.core.Tracer):
         raise UsageError(
@@ -67,6 +67,7 @@ def reshard(
     devices = array.sharding.device_set | sharding.device_set
     mover = on_host if all(device.platform == "cpu" for device in devices) else on_devices
     moved = mover.move(array, sharding, budget or 0, TIMEOUT_S if timeout is None else timeout)
+    layouts.check_parts(moved, array, sharding)
     if donate:
         array.delete()
     return moved

@@ -90,6 +90,21 @@ def placed(placement: Any, dims: int) -> Placed:
     raise UsageError(f"{placement} is a placement that Weft does not support")
 
 
+def normalized(placements: Sequence[Any], dims: int) -> tuple[Any, ...]:
+    """The placements with dimensions counted from the first one: Shard(-1) of a matrix becomes
+    Shard(1). Torch takes the number of dimensions from a local tensor, which may be empty here."""
+
+    def counted(placement: Any) -> Any:
+        if not isinstance(placement, (Shard, _StridedShard)) or not -dims <= placement.dim < 0:
+            return placement
+        dim = placement.dim + dims
+        if isinstance(placement, _StridedShard):
+            return _StridedShard(dim, split_factor=placement.split_factor)
+        return Shard(dim)
+
+    return tuple(map(counted, placements))
+
+
 @functools.lru_cache(maxsize=256)
 def ranks_of(mesh: Any) -> tuple[int, ...]:
     """The ranks of a mesh in row-major order. The result is cached, because torch would compute it
@@ -213,6 +228,14 @@ def local_shape(spec: Spec, rank: int) -> tuple[int, ...] | None:
     if part is None:
         return None
     return tuple(sum(high - low for low, high in strips) for strips in part)
+
+
+def fits(found: Sequence[int], expected: Sequence[int]) -> bool:
+    """Whether a local tensor has the expected shape. Empty parts may have any shape without
+    elements, because users and versions of torch disagree about it."""
+    if tuple(found) == tuple(expected):
+        return True
+    return math.prod(found) == math.prod(expected) == 0
 
 
 def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:

@@ -25,10 +25,20 @@ from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor.placement_types import Partial
 
 from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
-from ..errors import Infeasible, UsageError
+from ..errors import Infeasible, InternalError, UsageError
 from . import backends, casting, chains, native
 from .grouped import STAGING, agree, longest_piece
-from .layouts import DTYPES, Spec, contiguous_stride, end_of, local_shape, spec_for, spec_of
+from .layouts import (
+    DTYPES,
+    Spec,
+    contiguous_stride,
+    end_of,
+    fits,
+    local_shape,
+    normalized,
+    spec_for,
+    spec_of,
+)
 from .messages import Deadline, Links
 from .running import (
     CHUNK,
@@ -36,10 +46,10 @@ from .running import (
     NCCL_STEP_US,
     Kind,
     bare,
+    check_shape,
     deadline_of,
     runner_for,
     transport_between,
-    wrong_size,
 )
 
 
@@ -173,6 +183,7 @@ def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch
 
 def dtensor(local: torch.Tensor, mesh: DeviceMesh, placements: Any, shape: Any) -> DTensor:
     size = torch.Size(shape)
+    placements = normalized(placements, len(size))
     return DTensor.from_local(
         local, mesh, placements, run_check=False, shape=size, stride=contiguous_stride(size)
     )
@@ -209,7 +220,8 @@ def redistribute(
     mesh: default: the array's own mesh. A new mesh may differ from it in its ranks, their order and
     its shape.
     placements: Shard, Replicate or Partial (sum, avg, min, max, product) for each dimension of the
-    mesh; uneven shards have the sizes that torch gives them. Default: the array is replicated.
+    mesh; uneven shards have the sizes that torch gives them. A negative dimension of a Shard counts
+    from the end. Default: the array is replicated.
     dtype: element type of the result. The narrower of the old and the new type is sent; addends are
     added up in the wider type.
     budget: bytes that a rank may use beside the array and the result.
@@ -223,7 +235,8 @@ def redistribute(
     """
     mesh = mesh or array.device_mesh
     placements = [Replicate()] * mesh.ndim if placements is None else placements
-    request = Request(mesh, tuple(placements), dtype or array.dtype, budget, timeout)
+    wanted = normalized(placements, array.ndim)
+    request = Request(mesh, wanted, dtype or array.dtype, budget, timeout)
     if torch.is_grad_enabled() and array.requires_grad:
         return _Redistribute.apply(array, request)
     return _redistribute(array, request)
@@ -250,7 +263,7 @@ class Ready:
 
     result: DTensorSpec
     same: bool  # nothing changes, so the result shares the memory of the array
-    given: int  # bytes of this rank's old part in the wire type
+    given: tuple[int, ...]  # shape of this rank's old part
     shape: tuple[int, ...]  # shape of this rank's new part
     travels: torch.dtype  # the wire type
     scale: float  # see scale_of()
@@ -294,10 +307,13 @@ def prepare(array: DTensor, request: Request) -> Ready:
     # The local tensor of a scalar must be a scalar too, because torch takes the number of
     # dimensions from the local tensor.
     nothing = torch.empty((0,) if array.shape else (), dtype=wanted, device=device)
+    result = dtensor(nothing, mesh, placements, array.shape)
+    if spec_for(result.shape, mesh, result.placements) != target:
+        raise InternalError(f"{result._spec} is not the layout {target} that was asked for")
     return Ready(
-        dtensor(nothing, mesh, placements, array.shape)._spec,
+        result._spec,
         same,
-        0 if before is None else math.prod(before) * travels.itemsize,
+        (0,) if before is None else before,
         (0,) if after is None else after,
         travels,
         scale_of(source, target),
@@ -386,15 +402,14 @@ def has_groups(mesh: DeviceMesh) -> bool:
 def _redistribute(array: DTensor, request: Request) -> DTensor:
     ready, wanted = ready_for(array, request), request.dtype
     local = bare(array)
+    check_shape(local.shape, ready.given)
     if ready.same:
         return made(local, ready)
     comes_as = wanted if casting.widens(ready.travels, wanted) else ready.travels
     result = torch.empty(ready.shape, dtype=comes_as, device=local.device)
     out = casting.receive_buffer(result, ready.travels)
     if ready.move is not None:
-        given = local.to(ready.travels).contiguous() if ready.given else out[:0]
-        if given.nbytes != ready.given:
-            raise wrong_size(given.nbytes, ready.given)
+        given = local.to(ready.travels).contiguous() if math.prod(ready.given) else out[:0]
         ready.move(given, out, request.mesh, request.timeout)
     if out is not result:
         casting.finish_receive(out, result)
@@ -408,6 +423,8 @@ def _redistribute(array: DTensor, request: Request) -> DTensor:
 def made(local: torch.Tensor, ready: Ready) -> DTensor:
     """Like DTensor.from_local(), but faster because the specification is known. It is copied
     because callers may change the specification of their DTensor."""
+    if not fits(local.shape, ready.shape):
+        raise InternalError(f"a part of {ready.result} has the shape {tuple(local.shape)}")
     return DTensor(local, copy.copy(ready.result), requires_grad=False)
 
 

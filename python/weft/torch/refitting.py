@@ -22,9 +22,9 @@ from torch.distributed.tensor import DTensor
 
 from ..errors import Infeasible, UsageError
 from . import casting
-from .layouts import Placed, Spec, part_of, spec_of
+from .layouts import Placed, Spec, local_shape, part_of, spec_of
 from .redistribution import PlanKey, program_of, reduction_of, scale_of, wire_dtype
-from .running import Job, bare, run, transport_between
+from .running import Job, bare, check_shape, run, transport_between
 
 CASTS = 256 << 20
 """Bytes of arrays that are cast to their wire type at the same
@@ -254,9 +254,13 @@ def job_of(
     nothing = torch.empty(0, dtype=each.travels, device=device)
     source = target = nothing
     if rank in each.source.ranks:
-        source = bare(src_state[each.name]).to(each.travels)
+        given = bare(src_state[each.name])
+        check_shape(given.shape, local_shape(each.source, rank) or (), each.name)
+        source = given.to(each.travels)
     if rank in each.target.ranks:
-        target = casting.receive_buffer(bare(dst_state[each.name]), each.travels)
+        wanted = bare(dst_state[each.name])
+        check_shape(wanted.shape, local_shape(each.target, rank) or (), each.name)
+        target = casting.receive_buffer(wanted, each.travels)
     return Job(source, target, reduction_of(each.source, each.target))
 
 

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from . import backends, neighbours
 from .grouped import run_grouped
 from .kernels import kernels, queue_of
+from .layouts import fits
 from .messages import Deadline, Links, run_program, turns_of
 from .packing import HostPacking, Packing, TorchPacking
 
@@ -177,6 +178,15 @@ def wrong_size(found: int, expected: int) -> UsageError:
         f"the local tensor of this rank has {found} bytes, but by its placements it should have "
         f"{expected}"
     )
+
+
+def check_shape(found: Sequence[int], expected: Sequence[int], what: str = "array") -> None:
+    """Refuse a local tensor that does not have the shape that its placements give it."""
+    if not fits(found, expected):
+        raise UsageError(
+            f"the local tensor of this rank's {what} has the shape {tuple(found)}, but by its "
+            f"placements it should have {tuple(expected)}"
+        )
 
 
 def run(

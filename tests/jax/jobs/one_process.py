@@ -260,6 +260,23 @@ def refusals() -> None:
     refused(ValueError, "evenly", lambda: weft.jax.reshard(odd, a))
 
 
+def checked() -> None:
+    """A result whose parts do not fit its sharding is an error, and is never returned."""
+    grid = mesh((4, 2))
+    a, b = NamedSharding(grid, P("x", "y")), NamedSharding(grid, P("y", "x"))
+    source = jax.device_put(numbers((8, 8)), a)
+    usual = on_host.move
+    on_host.move = lambda *given: usual(*given)[:, :4]
+    try:
+        weft.jax.reshard(source, b)
+    except weft.InternalError as error:
+        assert "the result has the parts" in str(error), error
+    else:
+        raise AssertionError("a wrong result was returned")
+    finally:
+        on_host.move = usual
+
+
 def cached() -> None:
     """Plans are kept for repeated shapes, up to a limit."""
     grid = mesh((4, 2))

@@ -99,6 +99,55 @@ def case_strided_shards() -> None:
                 check(weft.torch.redistribute(result, mesh, strided), whole, mesh, strided)
 
 
+def case_negative_dimensions_count_from_the_end() -> None:
+    mesh, line, first = grid(), mesh_of([0, 1, 2, 3]), mesh_of([0, 1])
+    whole = numbers((4, 6))
+    pairs: list[tuple[DeviceMesh, list[Any], list[Any]]] = [
+        (mesh, [Shard(-1), R], [S1, R]),
+        (mesh, [Shard(-2), Shard(-1)], [S0, S1]),
+        (mesh, [R, Shard(-1)], [R, S1]),
+        (mesh, [_StridedShard(-1, split_factor=2), Shard(-1)],
+         [_StridedShard(1, split_factor=2), S1]),
+        (line, [Shard(-1)], [S1]),
+        (first, [Shard(-1)], [S1]),
+    ]  # fmt: skip
+    for target, placements, counted in pairs:
+        for source in (COPIES, [S0, S1], [S1, S0], [Partial(), R]):
+            array = distributed(whole, mesh, source)
+            result = weft.torch.redistribute(array, target, placements)
+            check(result, whole, target, counted)
+            check(weft.torch.redistribute(result, mesh, COPIES), whole, mesh, COPIES)
+    same = distributed(whole, mesh, [S1, R])
+    check(weft.torch.redistribute(same, mesh, [Shard(-1), R]), whole, mesh, [S1, R])
+    array = distributed(whole, mesh, [S0, R]).requires_grad_()
+    weft.torch.redistribute(array, mesh, [Shard(-1), R]).sum().full_tensor().backward()
+    assert array.grad is not None
+    check(array.grad, torch.ones_like(whole), mesh, [S0, R])
+    outside = dist.get_rank() > 1
+    rows = distributed(whole, first, [S1])
+    if outside:
+        rows = weft.torch.absent((4, 6), first, [Shard(-1)], whole.dtype)
+        assert tuple(rows.placements) == (S1,)
+    check(weft.torch.redistribute(rows, line, [Shard(-2)]), whole, line, [S0])
+    for dim in (-3, 2):
+        refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [Shard(dim), R]))
+
+
+def case_a_part_with_the_wrong_shape_is_refused() -> None:
+    """A part of 2 x 6 has as many bytes as the part of 4 x 3 that the placements ask for."""
+    mesh = grid()
+    array = DTensor.from_local(
+        torch.ones(2, 6), mesh, [S1, R], run_check=False, shape=(4, 6), stride=(6, 1)
+    )
+    for target in ([S1, R], [S0, R], COPIES):
+        text = refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, target))
+        assert "the shape (2, 6), but by its placements it should have (4, 3)" in text
+    good = {"a": distributed(numbers((4, 6)), mesh, [S0, R])}
+    for source, wanted in (({"a": array}, good), (good, {"a": array})):
+        text = refused(weft.UsageError, lambda: weft.torch.refit(source, wanted))
+        assert "rank's a has the shape (2, 6)" in text
+
+
 def case_between_meshes() -> None:
     """Moves between meshes with other shapes, orders and numbers of
     ranks. Ranks outside a mesh hold nothing."""
