@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.frameworks import free_port, python_of, ranks_environment, record
 from tests.conftest import ROOT, Weft
 
@@ -22,7 +24,7 @@ def run(folder: Path, framework: str, job: str, processes: list[dict[str, str]])
     for _ in range(3):
         done = record(folder, launch, "--steps", "4..6", "--force")
         # TensorFlow's profiler crashes in some runs (docs/guide/recording.md), so these are repeated.
-        if framework != "tensorflow" or "profiler was ending" not in done.stderr:
+        if framework != "tensorflow" or "profiler was stopping" not in done.stderr:
             break
     assert done.returncode == 0, done.stderr
     times = next(line for line in done.stdout.splitlines() if line.startswith('{"step_ms"'))
@@ -137,3 +139,44 @@ def test_mxnet_workers_and_servers_record(weft: Weft, tmp_path: Path) -> None:
     assert [numbers(rank) for rank in ranks][:2] == [[4, 5, 6], [4, 5, 6]]
     facts = facts_of(tmp_path, "r0")
     assert (facts["world"], facts["scheme"], facts["servers"]) == (2, "parameter-server", 1)
+
+
+OWN_PROFILE = {
+    "jax": """
+import contextlib, sys, jax
+step = jax.jit(jax.grad(lambda x: (x * x).sum()))
+x = jax.numpy.ones(8)
+for number in range(12):
+    with jax.profiler.trace(sys.argv[1]) if number == 6 else contextlib.nullcontext():
+        x = jax.block_until_ready(step(x))
+print("done")
+""",
+    "tensorflow": """
+import contextlib, sys
+import tensorflow as tf
+x = tf.Variable(tf.ones(8))
+
+@tf.function
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x * x)
+    x.assign_sub(0.1 * tape.gradient(loss, x))
+
+for number in range(12):
+    own = tf.profiler.experimental.Profile(sys.argv[1]) if number == 6 else contextlib.nullcontext()
+    with own:
+        step()
+print("done")
+""",
+}
+
+
+@pytest.mark.parametrize("framework", sorted(OWN_PROFILE))
+def test_a_job_that_profiles_itself_goes_on(tmp_path: Path, framework: str) -> None:
+    script, own, folder = tmp_path / "train.py", tmp_path / "own", tmp_path / "traces"
+    script.write_text(OWN_PROFILE[framework])
+    done = record(folder, [python_of(framework), script, own], "--steps", "4..9")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert "the job started its own profiler in step 6, so recording ended there" in done.stderr
+    assert len(list(own.rglob("*.xplane.pb"))) == 1, "the job has its own trace"
+    assert facts_of(folder, "r0")["recorded_steps"] == [4, 5]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
@@ -68,6 +69,31 @@ def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Pat
 
     answer = json.loads(weft("replay", "--json", folder).stdout)
     assert not any(d["id"] == "collective-without-peers" for d in answer["diagnostics"])
+
+
+def ranges_of(folder: Path, rank: int = 0) -> list[tuple[float, float, str]]:
+    """Begin, end and name of the marks and of all ranges of optimizers in a trace."""
+    with gzip.open(folder / f"r{rank}.kineto.json.gz") as file:
+        events = json.load(file)["traceEvents"]
+    return sorted(
+        (event["ts"], event["ts"] + event["dur"], event["name"])
+        for event in events
+        if event.get("ph") == "X" and event["name"].startswith(("ProfilerStep#", "Optimizer."))
+    )
+
+
+@pytest.mark.parametrize("words", [[], ["--optimizers", "3"]])
+def test_the_mark_of_a_step_contains_the_ranges_of_the_optimizer(
+    tmp_path: Path, words: list[str]
+) -> None:
+    done = record(tmp_path / "traces", alone(*words), "--steps", "4..6")
+    assert done.returncode == 0, done.stderr
+    ranges = ranges_of(tmp_path / "traces")
+    marks = [each for each in ranges if each[2].startswith("ProfilerStep#")]
+    assert [name for _, _, name in marks] == [f"ProfilerStep#{number}" for number in (4, 5, 6)]
+    for begin, end, name in ranges:
+        for first, last, mark in marks:
+            assert end <= first or begin >= last or first <= begin <= end <= last, (name, mark)
 
 
 SPAWN = """
@@ -217,3 +243,70 @@ def test_two_lines_in_a_script_record_it(weft: Weft, tmp_path: Path) -> None:
     assert sorted(file.name for file in (tmp_path / "traces").iterdir()) == [
         "r0.job.json", "r0.kineto.json.gz",
     ], "no temporary file is left"  # fmt: skip
+
+
+OWN_PROFILER = """
+import sys
+import torch
+from torch.profiler import profile, schedule
+
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def step():
+    model(torch.ones(1, 8)).sum().backward()
+    optimizer.step()
+
+def save(done):
+    done.export_chrome_trace(sys.argv[2])
+
+kind = sys.argv[1]
+cycle = schedule(wait=8, warmup=2, active=6) if kind == "schedule" else None
+with profile(schedule=cycle, on_trace_ready=save) if kind in ("all", "schedule") else open("/dev/null") as own:
+    for number in range(20):
+        if kind == "one" and number == 12:
+            with profile() as inner:
+                step()
+            save(inner)
+        elif kind == "early" and number == 8:
+            early = profile()
+            early.start()
+            step()
+        elif kind == "early" and number == 11:
+            step()
+            early.stop()
+            save(early)
+        else:
+            step()
+        if cycle:
+            own.step()
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "words"),
+    [
+        ("one", [10, 11], "the job started its own profiler in step 12, so recording ended there"),
+        ("schedule", list(range(10, 16)), "the job ran its own profiler, so its trace was copied"),
+        ("early", [14], "until shortly before step 14, so recording began there"),
+        ("all", [], "the job itself used torch.profiler in the steps 10..14"),
+    ],
+)
+def test_a_job_that_profiles_itself_goes_on(
+    weft: Weft, tmp_path: Path, kind: str, steps: list[int], words: str
+) -> None:
+    """PyTorch has one profiler per process, and the job's own profile goes first."""
+    script, own, folder = tmp_path / "train.py", tmp_path / "own.json", tmp_path / "traces"
+    script.write_text(OWN_PROFILER)
+    done = record(folder, [python_of("torch"), script, kind, own])
+    assert (done.returncode, done.stdout) == (0 if steps else 1, "done\n"), done.stderr
+    assert words in done.stderr and "use --steps with steps in which" in done.stderr
+    events = [event.get("name") for event in json.loads(own.read_text())["traceEvents"]]
+    assert "aten::addmm" in events, "the job's own trace is complete"
+    facts = facts_of(folder)
+    assert facts["recorded_steps"] == steps
+    profiled = {"one": [12], "schedule": range(8, 16), "early": range(8, 12), "all": range(20)}
+    assert set(profiled[kind]) <= {*facts["disturbed_steps"], *facts["recorded_steps"]}
+    if steps:
+        assert steps_of(weft, folder) == {0: steps}

@@ -25,6 +25,15 @@ class Recorder:
         """The prefix of the names of this process's files."""
         return f"r{self.rank()[0]}"
 
+    def blocked(self) -> str:
+        """The name of the profiler if the job itself uses it now, so that recording must not begin;
+        else empty."""
+        return ""
+
+    def disturbed(self) -> bool:
+        """Whether the job itself used the profiler at any time since the last call."""
+        return False
+
     def prepare(self, path_of: PathOf) -> None:
         """Do everything that takes long before a profiler can start. The window calls this about
         two steps before the first step to record. `path_of(ending)`
@@ -53,6 +62,12 @@ class Recorder:
     def stop(self) -> List[str]:
         """End the recording and return the paths of the files that it wrote."""
         raise NotImplementedError
+
+    def adopt(self, source: str, path_of: PathOf) -> Tuple[List[str], List[int]]:
+        """Copy a trace that the job itself has recorded and written to `source`. Returns the paths
+        of the files and the steps that they mark. If the trace marks no steps, nothing is copied
+        and both lists are empty."""
+        return [], []
 
     def facts(self) -> Dict[str, Any]:
         """Facts that only this framework knows, to be added to r<rank>.job.json."""

@@ -10,14 +10,18 @@ the framework's profiler so that the requested steps are recorded. It has one of
     serving    the profiler runs in a process that takes no steps itself, such as a parameter
                server; it starts and stops when a process that takes steps says so
     done       the files are written, or recording was given up
+
+A process has only one profiler. If the job itself uses it, the window gives way: it ends its
+recording, or begins later within the requested steps, or takes a copy of the job's trace.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import files, process
 from .probes import Probes
@@ -27,6 +31,7 @@ from .settings import Settings
 SCHEMA_VERSION = 1
 _MOST_STEP_TIMES = 10_000
 """The most step times that are kept, so that a job that runs for weeks does not fill the memory."""
+_CHOOSE = "use --steps with steps in which the job does not profile itself, or switch its profiler off"
 
 
 class Window:
@@ -58,6 +63,7 @@ class Window:
         self._facts: Dict[str, Any] = {}
         self._times: List[Optional[float]] = []
         self._resumed: Optional[float] = None
+        self._delayed = ""  # the name of the job's own profiler, if recording had to wait for it
 
     @property
     def framework(self) -> str:
@@ -86,17 +92,69 @@ class Window:
             self.reset()
         if self._busy:
             return
+        with self._working():
+            self._turn(number, now)
+        self._resumed = time.perf_counter()
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """The window is busy within this block. An exception in it ends the recording."""
         self._busy = True
         try:
-            self._turn(number, now)
+            yield
         except Exception as error:
             self._give_up(error)
         finally:
             self._busy = False
-            self._resumed = time.perf_counter()
             idle, self._on_idle = self._on_idle, None
             if idle is not None:
                 idle()
+
+    def give_way(self) -> None:
+        """Free the profiler, because the job itself is about to use it. If a complete step has been
+        recorded, the recording ends with it. Otherwise it may begin later."""
+        if self._busy or os.getpid() != self._owner:
+            return
+        ended = self._recorder.unfinished()
+        if ended is not None:
+            self.step_ended(ended)
+        if self._state not in ("warming", "recording"):
+            return
+        with self._working():
+            self._delayed = "the framework's profiler"
+            marked, self._marked = self._marked, None
+            if marked is not None:
+                self._recorder.cut_step()
+            if self._recorded:
+                self._problems.append(
+                    f"the job started its own profiler in step {self._step}, so recording ended "
+                    f"there; to record more steps, {_CHOOSE}"
+                )
+                self._close()
+                self._disturbed.append(self._step)
+            else:
+                self._state = "waiting"
+                self._probes.record(False)
+                self._recorder.abandon()
+
+    def adopt(self, path: str) -> None:
+        """Take a copy of a trace that the job itself has recorded, if the job's profiler has kept
+        the window from recording."""
+        if self._busy or os.getpid() != self._owner or not self._delayed or self._files:
+            return
+        with self._working():
+            files_, steps = self._recorder.adopt(os.fspath(path), self._path_of)
+            if not files_:
+                return
+            self._state = "done"
+            self._files = [os.path.basename(file) for file in files_]
+            self._recorded = steps
+            self._facts = self._recorder.facts()
+            self._problems = [
+                "the job ran its own profiler, so its trace was copied, with the settings of the "
+                f"job; to record with Weft's settings, {_CHOOSE}"
+            ]
+            self._write_job()
 
     def open_now(self) -> None:
         """Start recording now, in a process that takes no steps itself, such as a parameter
@@ -136,6 +194,8 @@ class Window:
         self._step = begins
         if not self._stem:
             self._claim()
+        if self._recorder.disturbed() and len(self._disturbed) < _MOST_STEP_TIMES:
+            self._disturbed.append(ended)
         if self._state == "done":
             return
         if self._marked is not None:
@@ -145,7 +205,7 @@ class Window:
                 self._close()
                 return
         first = self._settings.first
-        if self._state == "waiting" and begins >= first - 2:
+        if self._state == "waiting" and begins >= first - 2 and self._may_begin(begins):
             self._state = "warming"
             self._recorder.prepare(self._path_of)
         # Some ranks start their profilers faster than others, so the step in which the profilers
@@ -155,11 +215,30 @@ class Window:
             self._probes.record(True)
             self._recorder.start()
             self._state = "recording"
+            if self._delayed:  # leave the step in which the profiler starts unmarked
+                first = begins + 1
         if self._state == "recording" and begins >= first:
             self._recorder.begin_step(begins)
             self._marked = begins
         elif self._state != "waiting":
             self._disturbed.append(begins)
+
+    def _may_begin(self, begins: int) -> bool:
+        """Whether the profiler is free. If the job uses it until the end of the window, recording
+        is given up."""
+        self._delayed = self._recorder.blocked() or self._delayed
+        if self._delayed and begins >= self._settings.last:
+            self._state = "done"
+            self._problems.append(self._why_blocked())
+            self._write_job()
+        return self._state == "waiting" and not self._recorder.blocked()
+
+    def _why_blocked(self) -> str:
+        first, last = self._settings.first, self._settings.last
+        return (
+            f"the job itself used {self._delayed} in the steps {first}..{last} that were to be "
+            f"recorded, and a process has only one profiler; {_CHOOSE}"
+        )
 
     def _end_step(self, ended: int) -> None:
         marked, self._marked = self._marked, None
@@ -183,6 +262,11 @@ class Window:
 
     def _close(self) -> None:
         self._state = "done"
+        if self._delayed and not self._problems:
+            self._problems.append(
+                f"the job itself used {self._delayed} until shortly before step "
+                f"{self._recorded[0]}, so recording began there; to record more steps, {_CHOOSE}"
+            )
         self._probes.record(False)
         # Some profilers crash the process when they stop. If this happens, `weft record` finds this
         # note and can name the cause.
@@ -227,6 +311,8 @@ class Window:
                 self._state = "done"
                 self._probes.record(False)
                 self._recorder.abandon()
+            if self._delayed and not self._recorded and not self._problems:
+                self._problems.append(self._why_blocked())
             self._write_job()
         except Exception as error:
             self._give_up(error)
@@ -255,7 +341,7 @@ class Window:
             "files": self._files,
             "problems": self._problems,
             **self._facts,
-            "disturbed_steps": self._disturbed,
+            "disturbed_steps": sorted(set(self._disturbed)),
             "step_ms": self._times,
         }
         files.write_json(self._path_of("job.json"), job)

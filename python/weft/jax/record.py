@@ -19,6 +19,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Type, cast
 
 from .._recording import files, process
+from .._recording.job_profiler import JobProfiler
 from .._recording.recorder import PathOf, Recorder
 from .._recording.rounds import Rounds
 from .._recording.settings import Settings
@@ -35,6 +36,13 @@ class JaxRecorder(Recorder):
         """The result of the last step, kept until the next step begins."""
         self.ended: Optional[int] = None
         """The step whose call has returned, if its end has not been reported to the window yet."""
+        self.job = JobProfiler()
+
+    def blocked(self) -> str:
+        return "jax.profiler" if self.job.runs() else ""
+
+    def disturbed(self) -> bool:
+        return self.job.ran()
 
     def version(self) -> str:
         import jax
@@ -63,7 +71,8 @@ class JaxRecorder(Recorder):
         options.host_tracer_level = 2
         self._scratch = files.scratch(self._path)
         self._folder = self._scratch.__enter__()
-        jax.profiler.start_trace(self._folder, profiler_options=options)
+        with self.job.ours():
+            jax.profiler.start_trace(self._folder, profiler_options=options)
 
     def begin_step(self, number: int) -> None:
         import jax
@@ -82,7 +91,8 @@ class JaxRecorder(Recorder):
 
         jax.block_until_ready(self.latest)
         process.let_threads_finish()
-        jax.profiler.stop_trace()
+        with self.job.ours():
+            jax.profiler.stop_trace()
         files.take_xplane(self._folder, self._path)
         self._clean()
         return [self._path]
@@ -102,7 +112,8 @@ class JaxRecorder(Recorder):
         import jax
 
         if self._scratch is not None:
-            jax.profiler.stop_trace()
+            with self.job.ours():
+                jax.profiler.stop_trace()
             self._clean()
 
     def _clean(self) -> None:
@@ -220,6 +231,10 @@ def install(settings: Settings) -> Window:
 
     recorder = JaxRecorder()
     window = Window(settings, recorder)
+    # jax.profiler.trace() calls these functions by their names in the second module.
+    for module in (jax.profiler, jax._src.profiler):
+        recorder.job.watch_start(module, "start_trace", window.give_way)
+        recorder.job.watch_stop(module, "stop_trace")
     calls = _Calls(window, recorder)
     jax.jit = _watch(jax.jit, _Compiled, calls)
     jax.pmap = _watch(jax.pmap, _Compiled, calls)

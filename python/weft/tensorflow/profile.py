@@ -6,13 +6,15 @@ from __future__ import annotations
 from typing import Any, List, Optional
 
 from .._recording import files, process
+from .._recording.job_profiler import JobProfiler
 
 
 class XplaneProfile:
     """Makes one recording of this process with TensorFlow's profiler."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, job: JobProfiler) -> None:
         self._path = path
+        self._job = job
         self._scratch: Any = None
         self._mark: Any = None
 
@@ -24,7 +26,8 @@ class XplaneProfile:
         )
         self._scratch = files.scratch(self._path)
         self._folder = self._scratch.__enter__()
-        profiler.experimental.start(self._folder, options=options)
+        with self._job.ours():
+            profiler.experimental.start(self._folder, options=options)
 
     def begin_step(self, number: int) -> None:
         from tensorflow import profiler
@@ -45,7 +48,8 @@ class XplaneProfile:
         from tensorflow import profiler
 
         process.let_threads_finish()
-        profiler.experimental.stop()
+        with self._job.ours():
+            profiler.experimental.stop()
         files.take_xplane(self._folder, self._path)
         self._clean()
         return [self._path]
@@ -54,7 +58,8 @@ class XplaneProfile:
         from tensorflow import profiler
 
         if self._scratch is not None:
-            profiler.experimental.stop(save=False)
+            with self._job.ours():
+                profiler.experimental.stop(save=False)
             self._clean()
 
     def _clean(self) -> None:

@@ -18,6 +18,7 @@ import threading
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .._recording import process
+from .._recording.job_profiler import JobProfiler
 from .._recording.recorder import PathOf, Recorder
 from .._recording.rounds import Rounds
 from .._recording.settings import Settings
@@ -35,6 +36,13 @@ class TensorflowRecorder(Recorder):
         self._task = task
         self._profile: Optional[XplaneProfile] = None
         self._remote: List[remote.Remote] = []
+        self.job = JobProfiler()
+
+    def blocked(self) -> str:
+        return "tf.profiler" if self.job.runs() else ""
+
+    def disturbed(self) -> bool:
+        return self.job.ran()
 
     def version(self) -> str:
         import tensorflow
@@ -50,7 +58,7 @@ class TensorflowRecorder(Recorder):
         return self._task.stem if self._task is not None else super().stem()
 
     def prepare(self, path_of: PathOf) -> None:
-        self._profile = XplaneProfile(path_of("xplane.pb"))
+        self._profile = XplaneProfile(path_of("xplane.pb"), self.job)
         if self._task is not None and self._task.coordinates:
             self._remote = remote.servers(self._settings.folder)
 
@@ -211,10 +219,22 @@ def _hook_coordinator(window: Window, workers: int) -> None:
     queue.mark_finished = finished
 
 
+def _watch_profiler(job: JobProfiler, window: Window) -> None:
+    from tensorflow import profiler
+    from tensorflow.python.profiler import profiler_v2
+
+    # tf.profiler.experimental.Profile calls these functions by their names in the second module.
+    for module in (profiler.experimental, profiler_v2):
+        job.watch_start(module, "start", window.give_way)
+        job.watch_stop(module, "stop")
+
+
 def install(settings: Settings) -> Window:
     """Install the hooks. Called once, after tensorflow is imported."""
     task = own_task()
-    window = Window(settings, TensorflowRecorder(settings, task))
+    recorder = TensorflowRecorder(settings, task)
+    window = Window(settings, recorder)
+    _watch_profiler(recorder.job, window)
     if task is not None and task.is_server:
         remote.serve(settings, task, window)
     elif task is not None and task.coordinates:
