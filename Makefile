@@ -8,7 +8,7 @@ SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 600
-FUZZERS = $(shell find weft -name "*_fuzz.cc")
+FUZZERS = $(shell find weft testbed -name "*_fuzz.cc")
 PYTHON := .venv/bin/python
 REPORTS := $(BUILD)/reports
 # Runs a command, and stores its name and how long it took. `make test` prints them in its summary.
@@ -107,12 +107,10 @@ check-deep: ## sanitizer builds of all tests, an hour of fuzzing
 check-asan check-tsan: check-%: setup
 	@cmake --preset $* -B $(BUILD)/$*
 	@tools/timed.sh $(BUILD)/deep "$* build" cmake --build $(BUILD)/$* -j $(JOBS)
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
-	  tools/timed.sh $(BUILD)/deep "$* C++ tests" \
+	@tools/timed.sh $(BUILD)/deep "$* C++ tests" \
 	  ctest --test-dir $(BUILD)/$* -j $(JOBS) --output-on-failure --timeout 1800 \
 	  | grep -vE '^ +Start|   Passed '
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" \
-	  WEFT_COMMAND=$(CURDIR)/$(BUILD)/$*/bin/weft \
+	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/$*/bin/weft \
 	  tools/timed.sh $(BUILD)/deep "$* tests of the command" \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) --dist loadfile tests/cli
 
