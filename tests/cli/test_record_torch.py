@@ -179,6 +179,33 @@ def test_a_script_that_raises_keeps_its_status_and_its_steps(weft: Weft, tmp_pat
     assert steps_of(weft, tmp_path / "traces") == {0: [10, 11, 12]}
 
 
+CRASH = """
+import atexit, os, sys
+import torch
+
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+atexit.register(lambda: print("written", os.path.exists(sys.argv[1])))
+for number in range(20):
+    model(torch.ones(1, 8)).sum().backward()
+    optimizer.step()
+    if number == 12:
+        raise RuntimeError("the script has a bug")
+"""
+
+
+def test_a_crash_writes_the_recording_before_the_process_closes_connections(
+    tmp_path: Path,
+) -> None:
+    """Else other ranks fail, and end, before this rank ends; torchrun would name one of them."""
+    script, folder = tmp_path / "train.py", tmp_path / "traces"
+    script.write_text(CRASH)
+    done = record(folder, [python_of("torch"), script, folder / "r0.kineto.json.gz"])
+    assert (done.returncode, done.stdout) == (1, "written True\n"), done.stderr
+    assert done.stderr.count("RuntimeError: the script has a bug") == 1
+    assert facts_of(folder)["recorded_steps"] == [10, 11, 12]
+
+
 def test_a_rank_that_is_killed_leaves_the_others_readable(weft: Weft, tmp_path: Path) -> None:
     done = record(tmp_path / "traces", torchrun("--kill-at", "13"))
     assert done.returncode != 0
@@ -207,6 +234,7 @@ def test_a_full_disk_ends_the_recording_but_not_the_job(tmp_path: Path) -> None:
     assert done.stdout.startswith("loss ")
     assert done.stderr.count("weft: warning: recording ended, the job goes on: ") == 1
     assert "nothing was recorded" in done.stderr
+    assert "died" not in done.stderr, "the process has survived"
 
 
 def test_transfer_logs_alone_are_not_a_recording(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib
 import importlib.abc
 import importlib.util
@@ -163,7 +164,23 @@ class Session:
 
 
 def end_with_process(session: Session) -> None:
+    """Write the recording when the process ends.
+
+    An exception ends a process in two phases: the interpreter prints the exception, then handlers of
+    atexit and the frameworks tear the process down, which closes its connections to other ranks.
+    Those then fail, too. Writing takes some time. After the tear-down, the process would outlive the
+    ranks that failed because of it, and the launcher would name one of them as the root cause. So
+    in this case, the recording is written before the tear-down.
+    """
     atexit.register(session.finish)
+    report = sys.excepthook
+
+    @functools.wraps(report)
+    def report_and_finish(kind: Any, error: Any, trace: Any) -> None:
+        report(kind, error, trace)
+        session.finish()
+
+    sys.excepthook = report_and_finish
 
 
 def install() -> None:

@@ -262,17 +262,21 @@ class Window:
 
     def _close(self) -> None:
         self._state = "done"
-        if self._delayed and not self._problems:
+        if self._delayed and self._recorded and not self._problems:
             self._problems.append(
                 f"the job itself used {self._delayed} until shortly before step "
                 f"{self._recorded[0]}, so recording began there; to record more steps, {_CHOOSE}"
             )
         self._probes.record(False)
         # Some profilers crash the process when they stop. If this happens, `weft record` finds this
-        # note and can name the cause.
-        self._hold.say(self._recorder.framework)
-        self._files += [os.path.basename(path) for path in self._recorder.stop()]
-        self._hold.say("")
+        # note and can name the cause. If the process survives, for example because the disk was
+        # full, the note must not stay.
+        with contextlib.suppress(OSError):
+            self._hold.say(self._recorder.framework)
+        try:
+            self._files += [os.path.basename(path) for path in self._recorder.stop()]
+        finally:
+            self._hold.say("")
         self._facts = self._recorder.facts()
         self._write_job()
 

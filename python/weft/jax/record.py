@@ -93,8 +93,10 @@ class JaxRecorder(Recorder):
         process.let_threads_finish()
         with self.job.ours():
             jax.profiler.stop_trace()
-        files.take_xplane(self._folder, self._path)
-        self._clean()
+        try:
+            files.take_xplane(self._folder, self._path)
+        finally:
+            self._clean()
         return [self._path]
 
     def facts(self) -> Dict[str, Any]:

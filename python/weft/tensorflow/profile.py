@@ -50,8 +50,10 @@ class XplaneProfile:
         process.let_threads_finish()
         with self._job.ours():
             profiler.experimental.stop()
-        files.take_xplane(self._folder, self._path)
-        self._clean()
+        try:
+            files.take_xplane(self._folder, self._path)
+        finally:
+            self._clean()
         return [self._path]
 
     def abandon(self) -> None:
