@@ -75,7 +75,7 @@ test: ## build and pass every test
 
 wheel: ## build self-contained wheels and the source distribution in dist/
 	@tools/setup.sh wheel
-	@tools/wheel.sh $(BUILD)/wheel dist
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) tools/wheel.sh $(BUILD)/wheel dist
 
 check-wheel: wheel ## install and use the wheels in fresh Debian 12 and 13 systems (needs root)
 	@tools/wheel_check/check.sh dist $(BUILD)/wheel_check
