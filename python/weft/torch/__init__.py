@@ -10,6 +10,11 @@ records optimizer steps 10 to 14 into traces/, one file per rank.
 
 returns a DTensor with other placements, which may be on another mesh.
 
+    with weft.torch.use_for_dtensor():
+        output = tensor_parallel_model(inputs)
+
+lets DTensor itself use Weft: redistribute(), full_tensor(), operators and gradients.
+
     weft.torch.refit(trained.state_dict(), served.state_dict())
 
 copies all arrays of a model into a model with another parallel layout.
@@ -25,11 +30,12 @@ from typing import TYPE_CHECKING, Any
 from .record import record
 
 if TYPE_CHECKING:
+    from .for_dtensor import use_for_dtensor
     from .pipelining import Pipeline, pipeline
     from .redistribution import absent, redistribute
     from .refitting import refit
 
-__all__ = ["Pipeline", "absent", "pipeline", "record", "redistribute", "refit"]
+__all__ = ["Pipeline", "absent", "pipeline", "record", "redistribute", "refit", "use_for_dtensor"]
 
 _FOUND_IN = {
     "Pipeline": "pipelining",
@@ -37,6 +43,7 @@ _FOUND_IN = {
     "pipeline": "pipelining",
     "redistribute": "redistribution",
     "refit": "refitting",
+    "use_for_dtensor": "for_dtensor",
 }
 
 

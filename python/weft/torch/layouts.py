@@ -20,7 +20,7 @@ from ..errors import Infeasible, UsageError
 Strips = tuple[tuple[int, int], ...]
 """The indices of one dimension that a rank holds: ranges (low, high), in order."""
 
-REDUCTIONS = {"sum": "sum", "avg": "avg", "min": "min", "max": "max", "product": "prod"}
+REDUCTIONS = {"sum": "sum", "avg": "avg", "min": "min", "max": "max", "product": "prod", "prod": "prod"}
 
 # Weft's names of the element types. Elements of other types are
 # moved as bytes and cannot be added up.

@@ -420,6 +420,13 @@ def _redistribute(array: DTensor, request: Request) -> DTensor:
     return made(result.to(wanted), ready)
 
 
+def redistribute_local(local: torch.Tensor, spec: DTensorSpec, placements: Any) -> torch.Tensor:
+    """Like redistribute() on the mesh of `spec`, but takes and returns this rank's part."""
+    array = DTensor(local, spec, requires_grad=False)
+    request = Request(spec.mesh, tuple(placements), array.dtype, None, None)
+    return _redistribute(array, request)._local_tensor
+
+
 def made(local: torch.Tensor, ready: Ready) -> DTensor:
     """Like DTensor.from_local(), but faster because the specification is known. It is copied
     because callers may change the specification of their DTensor."""
