@@ -144,7 +144,7 @@ std::string made_of(const ReplaySummary& summary, const StepPrediction& step,
   return line(
       terminal, "  made of",
       fmt::format("compute {}, exposed comm {}, waiting {}, {} {} ms (rank {})", ms(parts.compute),
-                  ms(parts.communication), ms(parts.waiting), summary.from_phases ? "gaps" : "host",
+                  ms(parts.communication), ms(parts.waiting), summary.from_phases ? "gaps" : "idle",
                   ms(parts.host), step.slowest_rank));
 }
 
@@ -221,6 +221,7 @@ std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) 
           ? fmt::format("peak {} per rank", format_bytes(most.bytes))
           : fmt::format("peak {} (rank {}) to {} (rank {})", format_bytes(least.bytes), low->rank,
                         format_bytes(most.bytes), high->rank);
+  if (high->memory->device < 0) text += " of host memory";
   switch (high->memory->source) {
     case sim::MemorySource::kAllocator:
       break;
@@ -305,6 +306,14 @@ std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagno
     notes.add(Tone::kWarning,
               "links-unused: no link table was used: no table of --links has a collective of this "
               "job with its number of ranks and known sizes; measure one with that many ranks");
+  }
+  if (const std::int32_t ranks = summary.prediction.predicted.extrapolated_from; ranks > 0) {
+    notes.add(
+        Tone::kWarning,
+        fmt::format("extrapolated: transfers were measured with {} ranks, not with the number "
+                    "asked for, so the error bar is wider; a link table of that many ranks "
+                    "makes it narrower (weft calibrate, --links)",
+                    ranks));
   }
   if (summary.inferred_edges > 0) {
     notes.add(

@@ -47,7 +47,8 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class RankMemoryPeak:
-    """The moment at which one of a rank's devices uses most memory."""
+    """The moment at which one of a rank's devices uses most memory. If the rank uses no device, the
+    moment at which it uses most host memory."""
 
     bytes: int
     at_ms: float
@@ -56,6 +57,7 @@ class RankMemoryPeak:
     op: str | None
     """The host op that ran at that moment."""
     device: int
+    """Ordinal; -1 for host memory."""
     source: str
     """Where the figure comes from: 'allocator', 'allocations' or 'estimated' (a lower bound)."""
 
@@ -129,6 +131,8 @@ class Replay:
     low_ms: float
     high_ms: float
     speedup: float
+    extrapolated_from_ranks: int | None
+    """With workers=N: the measured number of ranks from which transfers are extrapolated to N."""
     breakdown: dict[str, Breakdown]
     """Keys: 'baseline' and 'predicted'."""
     interference: float

@@ -101,6 +101,19 @@ bool LinkModel::has_table(CollectiveKind kind, std::int32_t ranks) const {
   return table(kind, ranks) != nullptr;
 }
 
+std::optional<std::int32_t> LinkModel::nearest_table(CollectiveKind kind,
+                                                     std::int32_t ranks) const {
+  const auto distance = [&](std::int32_t other) {
+    return std::abs(std::log(static_cast<double>(other) / ranks));
+  };
+  std::optional<std::int32_t> nearest;
+  for (const LinkTable& t : tables_) {
+    if (t.collective != kind) continue;
+    if (!nearest || distance(t.ranks) < distance(*nearest)) nearest = t.ranks;
+  }
+  return nearest;
+}
+
 std::optional<LinkModel::Estimate> LinkModel::transfer(CollectiveKind kind, std::int32_t ranks,
                                                        Bytes bytes) const {
   if (const LinkTable* t = table(kind, ranks)) {

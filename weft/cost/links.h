@@ -102,6 +102,9 @@ class LinkModel {
   std::optional<Estimate> transfer(graph::CollectiveKind kind, std::int32_t ranks,
                                    Bytes bytes) const;
   bool has_table(graph::CollectiveKind kind, std::int32_t ranks) const;
+  /// Of the tables of this kind, finds the one whose number of ranks has the smallest ratio to
+  /// `ranks`. Returns its number of ranks, or nullopt if there is no table of this kind.
+  std::optional<std::int32_t> nearest_table(graph::CollectiveKind kind, std::int32_t ranks) const;
 
  private:
   struct Line {

@@ -25,6 +25,38 @@ Nanos fixed_part(const graph::Graph& graph, const cost::LinkModel& links,
   return estimate ? std::min(graph.ops.duration[c.transfer], estimate->latency) : 0;
 }
 
+/// A number of workers is refused if it is more doublings than this from all measurements. Each
+/// doubling makes the error bar wider (predict.cc). After four, the bar is about a third of the
+/// step on each side, so its ends differ by a factor of two. Such an answer supports no decision.
+constexpr double kMostDoublings = 4;
+
+double doublings_between(std::int32_t a, std::int32_t b) {
+  return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+std::int32_t count_ranks(const graph::Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank >= 0) ranks.insert(lane.rank);
+  }
+  return static_cast<std::int32_t>(ranks.size());
+}
+
+/// False for collectives that take no time or do not depend on the number of workers.
+bool depends_on_workers(const graph::Collective& c) {
+  return c.transfer != graph::kNoId && (c.ranks > 1 || c.kind == CollectiveKind::kPushPull);
+}
+
+/// The measured number of ranks that is nearest to `workers`. If the recording is as near as a
+/// table, it is the recorded number.
+std::int32_t nearest_measured(const cost::LinkModel& links, const graph::Collective& c,
+                              std::int32_t workers) {
+  const auto table = c.bytes >= 0 ? links.nearest_table(c.kind, workers) : std::nullopt;
+  const bool nearer =
+      table && doublings_between(*table, workers) < doublings_between(c.ranks, workers);
+  return nearer ? *table : c.ranks;
+}
+
 /// The cost of a ring algorithm.
 struct Ring {
   double volume = 1;  ///< bytes that the link of each member moves / bytes of the array
@@ -80,45 +112,68 @@ void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
   }
 }
 
+WorkerEvidence worker_evidence(const graph::Graph& graph, const cost::LinkModel& links,
+                               std::int32_t workers) {
+  const std::int32_t recorded = count_ranks(graph);
+  WorkerEvidence furthest{workers, 0};
+  for (const graph::Collective& c : graph.collectives) {
+    if (!depends_on_workers(c)) continue;
+    // Every worker has its own exchange with a server, so the recording shows all its workers.
+    const std::int32_t measured =
+        c.kind == CollectiveKind::kPushPull ? recorded : nearest_measured(links, c, workers);
+    const double distance = doublings_between(measured, workers);
+    if (distance > furthest.doublings) furthest = {measured, distance};
+  }
+  return furthest;
+}
+
 Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers,
                       std::int32_t far_from_servers) {
-  std::set<std::int32_t> ranks;
-  for (const graph::Lane& lane : graph.lanes) {
-    if (lane.rank >= 0) ranks.insert(lane.rank);
-  }
+  const std::int32_t ranks = count_ranks(graph);
   const auto refuse = [&](const std::string& why) {
     return fail(ErrorCode::kUsage, "workers=" + std::to_string(workers) +
                                        " cannot be answered from this recording: " + why);
   };
-  const auto matters = [](const graph::Collective& c) {
-    return c.transfer != graph::kNoId && (c.ranks > 1 || c.kind == CollectiveKind::kPushPull);
-  };
-  // The model assumes that new workers run on other hosts than the servers. So each new worker uses
-  // the servers' links.
-  const auto now = static_cast<double>(std::max(1, far_from_servers));
-  const double share = std::max(1.0, now + workers - static_cast<double>(ranks.size())) / now;
   bool any = false;
   for (const graph::Collective& c : graph.collectives) {
-    if (!matters(c)) continue;
+    if (!depends_on_workers(c)) continue;
     any = true;
     if (c.kind == CollectiveKind::kPushPull) continue;
-    if (c.ranks < static_cast<std::int32_t>(ranks.size()) || c.kind == CollectiveKind::kSendRecv) {
+    if (c.ranks < ranks || c.kind == CollectiveKind::kSendRecv) {
       return refuse("its ranks communicate in groups of " + std::to_string(c.ranks) +
                     ", so it is not plain data-parallel training");
     }
   }
   if (!any) return refuse("it contains no communication between its ranks");
+  const WorkerEvidence evidence = worker_evidence(graph, links, workers);
+  if (evidence.doublings > kMostDoublings) {
+    const auto factor = static_cast<std::int32_t>(std::exp2(kMostDoublings));
+    const bool more = workers > evidence.ranks;
+    const std::int32_t near = more ? (workers + factor - 1) / factor : workers * factor;
+    return refuse(
+        "transfers were measured with " + std::to_string(evidence.ranks) +
+        " ranks, and Weft extrapolates by at most a factor of " + std::to_string(factor) +
+        ", so record the job, or measure a link table for --links (weft calibrate), with " +
+        (more ? "at least " : "at most ") + std::to_string(near) + " ranks");
+  }
+  // The model assumes that new workers run on other hosts than the servers. So each new worker uses
+  // the servers' links.
+  const auto now = static_cast<double>(std::max(1, far_from_servers));
+  const double share = std::max(1.0, now + workers - ranks) / now;
   for (graph::Collective& c : graph.collectives) {
-    if (!matters(c)) continue;
+    if (!depends_on_workers(c)) continue;
     Nanos& time = graph.ops.duration[c.transfer];
+    Nanos fixed = fixed_part(graph, links, c);
     if (c.kind == CollectiveKind::kPushPull) {
-      const Nanos fixed = fixed_part(graph, links, c);
       time = fixed + times(time - fixed, share);
-    } else if (c.bytes >= 0 && links.has_table(c.kind, workers)) {
-      time = links.transfer(c.kind, workers, c.bytes)->time;
     } else {
-      const Ring was = ring(c.kind, c.ranks), is = ring(c.kind, workers);
-      const Nanos fixed = fixed_part(graph, links, c);
+      const std::int32_t measured = nearest_measured(links, c, workers);
+      if (measured != c.ranks) {
+        const cost::LinkModel::Estimate table = *links.transfer(c.kind, measured, c.bytes);
+        time = table.time;
+        fixed = table.latency;
+      }
+      const Ring was = ring(c.kind, measured), is = ring(c.kind, workers);
       time = times(fixed, is.rounds / was.rounds) + times(time - fixed, is.volume / was.volume);
     }
     if (c.ranks > 1) c.ranks = workers;

@@ -24,13 +24,26 @@ void change_network(graph::Graph& graph, const cost::LinkModel& links, double ba
 void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
                     const std::set<std::int32_t>& on_host);
 
+/// The measurements that a number of workers is extrapolated from.
+struct WorkerEvidence {
+  std::int32_t ranks = 0;  ///< a measured number of ranks; of all collectives, the furthest one
+  double doublings = 0;    ///< |log2(workers / ranks)|; 0 if transfers of all workers were measured
+};
+
+/// Finds for each collective the measured number of ranks that is nearest to `workers`: that of the
+/// recording or that of a link table. Returns the result of the collective for which it is
+/// furthest.
+WorkerEvidence worker_evidence(const graph::Graph& graph, const cost::LinkModel& links,
+                               std::int32_t workers);
+
 /// Changes the number of workers of data-parallel training. Each worker has as much work as before,
-/// so only the times of collectives change. If there is a link table for the new number of ranks,
-/// the times come from it. Otherwise the recorded times are scaled as for a ring algorithm. The
-/// bandwidth part of a time is scaled by the bytes that a ring moves over each link, and the
-/// latency by the number of the ring's rounds. Exchanges with parameter servers are scaled by the
-/// number of workers that share the link of a server. `far_from_servers` is this number in the
-/// recording. An Error (kUsage) if the ranks communicate in groups, or not at all.
+/// so only the times of collectives change. They are scaled as for a ring algorithm, from the
+/// measured number of ranks that is nearest to `workers`; see worker_evidence(). The bandwidth part
+/// of a time is scaled by the bytes that a ring moves over each link, and the latency by the number
+/// of the ring's rounds. Exchanges with parameter servers are scaled by the number of workers that
+/// share the link of a server. `far_from_servers` is this number in the recording. An Error
+/// (kUsage) if the ranks communicate in groups, or not at all, or if the measured numbers of ranks
+/// are too far from `workers`.
 Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers,
                       std::int32_t far_from_servers);
 

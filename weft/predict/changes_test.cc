@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "weft/graph/text.h"
 
 namespace weft::predict {
@@ -76,6 +78,26 @@ TEST(Changes, ATableForTheNewNumberOfWorkersIsUsed) {
   graph::Graph graph = two_hosts();
   ASSERT_TRUE(change_workers(graph, links(8), 8, 2));
   EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);
+}
+
+TEST(Changes, WorkersAreExtrapolatedFromTheNearestMeasuredNumber) {
+  graph::Graph graph = two_hosts();
+  EXPECT_EQ(worker_evidence(graph, links(8), 16).ranks, 8);
+  EXPECT_EQ(worker_evidence(graph, links(8), 16).doublings, 1);
+  EXPECT_EQ(worker_evidence(graph, links(8), 3).ranks, 2);
+  // From 8 to 16 ranks, a ring has 30 rounds and not 14, and the volume grows from 7/4 to 15/8.
+  ASSERT_TRUE(change_workers(graph, links(8), 16, 2));
+  EXPECT_EQ(transfer_time(graph), std::llround(2e6 * 30 / 14) + std::llround(40e6 * 15 / 14));
+}
+
+TEST(Changes, WorkersFarFromAllMeasurementsAreRefused) {
+  graph::Graph graph = two_hosts();
+  EXPECT_TRUE(change_workers(graph, links(), 32, 2));
+  graph = two_hosts();
+  EXPECT_FALSE(change_workers(graph, links(), 33, 2));
+  EXPECT_TRUE(change_workers(graph, links(8), 33, 2));
+  graph = two_hosts("pushpull ranks=2");
+  EXPECT_FALSE(change_workers(graph, links(), 33, 2));
 }
 
 TEST(Changes, MoreWorkersShareTheLinkOfAServer) {

@@ -35,6 +35,9 @@ struct PredictOptions {
 struct StepPrediction {
   Nanos step = 0;  ///< mean step of the slowest rank when steps follow each other without pause
   Nanos low = 0, high = 0;  ///< ends of the error bar
+  /// The what-if workers=N: the measured number of ranks from which transfers are extrapolated to N
+  /// ranks. The error bar grows with the distance. 0 if nothing is extrapolated.
+  std::int32_t extrapolated_from = 0;
   std::vector<std::int32_t> ranks;
   std::vector<Nanos> rank_step;  ///< one entry per rank: its mean step
   /// rank_steps[rank index] has one entry for each step in PredictOptions::steps, in the same

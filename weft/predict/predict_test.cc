@@ -246,6 +246,41 @@ TEST(Predict, ATableThatFitsNoTransferDoesNotNarrowTheErrorBar) {
   EXPECT_EQ(unused->baseline()->high, none->baseline()->high);
 }
 
+TEST(Predict, ErrorBarGrowsWithTheDistanceToTheMeasuredNumberOfWorkers) {
+  double before = 0;
+  for (const std::string workers : {"2", "4", "8", "16", "32"}) {
+    // The table of two ranks has latency, which the recording does not show. So the two predictions
+    // differ, but their error bars must overlap.
+    const auto with = ask(communication_bound(), {"workers=" + workers});
+    const auto without = ask(communication_bound(), {"workers=" + workers}, false, false);
+    ASSERT_TRUE(with && without) << workers;
+    const StepPrediction& a = with->predicted;
+    const StepPrediction& b = without->predicted;
+    EXPECT_LT(std::max(a.low, b.low), std::min(a.high, b.high)) << workers;
+    const double width = static_cast<double>(a.high - a.low) / static_cast<double>(a.step);
+    EXPECT_GT(width, before) << workers;
+    before = width;
+    EXPECT_EQ(a.extrapolated_from, workers == "2" ? 0 : 2);
+  }
+  // A table for the new number of ranks ends the extrapolation.
+  PredictOptions options;
+  options.links = {table(), table()};
+  options.links[1].ranks = 32;
+  options.what_ifs = {parse_what_if("workers=32").value()};
+  const auto measured = predict(Recorder(communication_bound()).job(), options);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ(measured->predicted.extrapolated_from, 0);
+  EXPECT_EQ(measured->predicted.high - measured->predicted.low,
+            measured->baseline.high - measured->baseline.low);
+}
+
+TEST(Predict, TooManyWorkersAreRefusedWithWhatToMeasure) {
+  const std::string message = refusal(communication_bound(), "workers=1000000");
+  EXPECT_NE(message.find("measured with 2 ranks"), std::string::npos) << message;
+  EXPECT_NE(message.find("at least 62500 ranks"), std::string::npos) << message;
+  EXPECT_NE(message.find("can answer: network.bandwidth"), std::string::npos) << message;
+}
+
 TEST(Predict, LatencyIsRefusedIfAllTransfersHaveOneSize) {
   EXPECT_FALSE(ask(communication_bound(), {"network.latency=2x"}, false, false));
   EXPECT_TRUE(ask(communication_bound(), {"network.latency=2x"}, false, true));

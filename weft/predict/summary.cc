@@ -77,8 +77,7 @@ void add_self_replay(ReplaySummary& summary, const Job& job) {
 
 std::optional<RankMemory> peak_memory(const trace::RankTrace& trace) {
   std::optional<RankMemory> memory;
-  for (const sim::MemoryCurve& curve : sim::memory_over_time(trace)) {
-    if (curve.device < 0) continue;  // host memory
+  for (const sim::MemoryCurve& curve : sim::training_memory(trace)) {
     if (memory && curve.peak.bytes <= memory->peak.bytes) continue;
     memory = RankMemory{curve.device, curve.source, curve.peak, 0};
   }

@@ -17,13 +17,13 @@ namespace weft::predict {
 
 /// The memory peak of one rank. If the rank uses several devices, this is the highest peak.
 struct RankMemory {
-  std::int32_t device = -1;
+  std::int32_t device = -1;  ///< -1: host memory, because the rank uses no device
   sim::MemorySource source = sim::MemorySource::kAllocator;
   sim::MemoryPeak peak;
   Nanos since_start = 0;  ///< peak.time minus the start of the rank's first event
 };
 
-/// Returns the memory peak of a rank, or nullopt if its recording has no data on device memory.
+/// Returns the memory peak of a rank, or nullopt if its recording has no data on memory.
 std::optional<RankMemory> peak_memory(const trace::RankTrace& trace);
 
 struct RankSummary {

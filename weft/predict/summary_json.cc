@@ -146,6 +146,8 @@ std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagno
   json.field("low_ms", milliseconds(predicted.low));
   json.field("high_ms", milliseconds(predicted.high));
   json.field("speedup", ratio(baseline.step, predicted.step));
+  json.key("extrapolated_from_ranks");
+  predicted.extrapolated_from > 0 ? json.value(predicted.extrapolated_from) : json.null();
   json.key("breakdown").begin_object();
   write_breakdown(json, "baseline", baseline);
   write_breakdown(json, "predicted", predicted);
