@@ -229,4 +229,11 @@ std::vector<MemoryCurve> memory_over_time(const trace::RankTrace& trace) {
   return curves;
 }
 
+std::vector<MemoryCurve> training_memory(const trace::RankTrace& trace) {
+  std::vector<MemoryCurve> curves = memory_over_time(trace);
+  const auto on_host = [](const MemoryCurve& curve) { return curve.device < 0; };
+  if (!std::all_of(curves.begin(), curves.end(), on_host)) std::erase_if(curves, on_host);
+  return curves;
+}
+
 }  // namespace weft::sim

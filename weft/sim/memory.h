@@ -51,4 +51,8 @@ struct MemoryCurve {
 /// allocator events nor shapes.
 std::vector<MemoryCurve> memory_over_time(const trace::RankTrace& trace);
 
+/// Returns the curves of the memory that training runs in: that of the devices, or host memory if
+/// no device has a curve, as in a job that computes on its processors.
+std::vector<MemoryCurve> training_memory(const trace::RankTrace& trace);
+
 }  // namespace weft::sim

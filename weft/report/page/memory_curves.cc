@@ -37,8 +37,7 @@ std::vector<RankCurve> memory_curves(const trace::Run& run, std::size_t most,
                                      std::size_t most_points) {
   std::vector<std::vector<RankCurve>> by_rank(run.ranks.size());
   parallel_for(run.ranks.size(), [&](std::size_t r) {
-    for (const sim::MemoryCurve& curve : sim::memory_over_time(run.ranks[r])) {
-      if (curve.device < 0) continue;
+    for (const sim::MemoryCurve& curve : sim::training_memory(run.ranks[r])) {
       by_rank[r].push_back({run.ranks[r].rank, thin_curve(curve, most_points)});
     }
   });

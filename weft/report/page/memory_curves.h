@@ -21,7 +21,7 @@ struct RankCurve {
 sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most);
 
 /// The curves of the `most` devices with the highest peaks, ordered by rank and device, each
-/// thinned to `most_points` intervals. Host memory is left out.
+/// thinned to `most_points` intervals. A rank without devices has a curve of its host memory.
 std::vector<RankCurve> memory_curves(const trace::Run& run, std::size_t most = 16,
                                      std::size_t most_points = 300);
 

@@ -41,15 +41,15 @@ TEST(MemoryCurves, ThinningKeepsEndsAndThePeak) {
   }));
 }
 
-/// A rank whose allocator reports one total on device 0.
-trace::RankTrace rank_with(std::int32_t rank, Bytes total) {
+/// A rank whose allocator reports one total.
+trace::RankTrace rank_with(std::int32_t rank, Bytes total, std::int32_t device = 0) {
   trace::RankTrace trace;
   trace.rank = rank;
   trace.lanes.resize(1);
   trace::MemoryDetail detail;
   detail.bytes = total;
   detail.total_allocated = total;
-  detail.device = 0;
+  detail.device = device;
   trace.memory.push_back(detail);
   trace.events.start.push_back(0);
   trace.events.duration.push_back(0);
@@ -69,6 +69,15 @@ TEST(MemoryCurves, KeepsTheHighestPeaksInOrderOfRank) {
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_LT(kept[0].rank, kept[1].rank);
   EXPECT_EQ(kept[0].curve.peak.bytes + kept[1].curve.peak.bytes, 9);
+}
+
+TEST(MemoryCurves, ARankWithoutDevicesHasACurveOfItsHostMemory) {
+  trace::Run run;
+  run.ranks.push_back(rank_with(0, 100, -1));
+  const std::vector<RankCurve> kept = memory_curves(run);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].curve.device, -1);
+  EXPECT_EQ(kept[0].curve.peak.bytes, 100);
 }
 
 }  // namespace

@@ -113,8 +113,8 @@ export function memory(page: PageData, jump: Jump): Section {
   const peaks = page.ranks.flatMap((rank) => (rank.memory ? [{ rank: rank.rank, ...rank.memory }] : []));
   if (page.memory.length === 0) {
     const hint =
-      "The recording has neither allocations nor shapes. Pass profile_memory=True to the PyTorch " +
-      "profiler to record allocations.";
+      "The recording has neither allocations nor shapes. To record allocations, use weft record --memory, or " +
+      "pass profile_memory=True to the PyTorch profiler.";
     return section("memory", title, null, nothing(hint));
   }
   const highest = page.memory.reduce((a, b) => (b.peak.bytes > a.peak.bytes ? b : a));
