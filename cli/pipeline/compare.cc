@@ -116,10 +116,10 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
          fmt::format("{:.1f} %", 100 * one.figures.idle), format_bytes(one.figures.most_memory),
          fmt::format("{:.2f} %", above(one.plan.step, one.bound)), one.plan.schedule});
   }
-  return fmt::format("{}: {} on {}, {} per step; no plan takes less than {}\n{}", profile.name,
+  return fmt::format("{}: {} on {}, {} per step; no {} takes less than {}\n{}", profile.name,
                      counted(task.chain.size(), "layer"), counted(task.cluster.devices, "device"),
-                     counted(task.micro_batches, "micro-batch"), format_time(planned.bound),
-                     table.print(terminal));
+                     counted(task.micro_batches, "micro-batch"), bounded_plan(planned),
+                     format_time(planned.bound), table.print(terminal));
 }
 
 Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console) {

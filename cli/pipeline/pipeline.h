@@ -48,6 +48,9 @@ Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Pro
                                  Diagnostics& diagnostics);
 /// What --stages, --replicas, --chunks and --schedule ask for.
 Result<pipeline::PlannerOptions> planner_options(const Arguments& arguments);
+/// Which plans the lower bound of `planned` is about: "plan with one stage per device". Plans with
+/// other choices may be shorter.
+std::string bounded_plan(const pipeline::Planned& planned);
 /// Runs `weft pipeline PROFILE --cluster C --microbatches M`.
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
 /// Runs `weft pipeline PROFILE --model pipedream`.

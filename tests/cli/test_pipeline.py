@@ -94,6 +94,21 @@ def test_a_plan_has_step_bound_and_stages_and_passes_verify(
     assert "WRONG" not in done.stdout
 
 
+def test_a_bound_says_for_which_plans_it_holds(weft: Weft, tmp_path: Path) -> None:
+    """With one stage per device, no plan takes less than 66.9 ms. With more, a plan takes 64."""
+    example = ROOT / "examples" / "pipeline"
+    says = weft("verify", example / "plan.json").stdout
+    assert "of all plans with 8 micro-batches, at most 1 stage per device, none can take less" in says
+    file = tmp_path / "plan.json"
+    words: list[str | Path] = [example / "gpt8l.json", "--cluster", "4 devices, 12.5GB/s", "--microbatches", "8"]
+    free = plan(weft, *words, "-o", file)
+    assert free["step_ms"] < 65 < 66.8 < plan(weft, *words, "--chunks", "1")["lower_bound_ms"]
+    assert "at most 4 stages per device, none can take less" in weft("verify", file).stdout
+    printed = weft("pipeline", *words, "--chunks", "1", "--replicas", "2").stdout
+    assert "no plan with one stage per device, at most 2 devices per stage takes less" in printed
+    assert "no plan takes less than that" in weft("pipeline", *words).stdout
+
+
 def test_stages_and_schedule_can_be_chosen(weft: Weft, chain: Path) -> None:
     words: list[str | Path] = [chain, "--cluster", "4 devices, 1000GB/s", "--microbatches", "8", "--stages", "4",
              "--replicas", "1", "--schedule", "1f1b", "--compare"]  # fmt: skip

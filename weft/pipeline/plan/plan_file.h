@@ -32,6 +32,8 @@ struct ReadPlan {
   std::string schedule_name;
   Schedule schedule;  ///< the order of ops of each group
   Nanos step = 0, bound = 0;
+  std::int32_t most_chunks =
+      0;  ///< the bound is for plans with at most this many stages per device
 };
 Result<ReadPlan> parse_plan(std::string_view json, const std::string& file);
 Result<ReadPlan> read_plan(const std::string& path);

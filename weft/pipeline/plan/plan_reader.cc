@@ -104,6 +104,11 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   WEFT_TRY(check_limits(plan.task));
   WEFT_ASSIGN(plan.step, number(root, "step_ns"));
   WEFT_ASSIGN(plan.bound, number(root, "lower_bound_ns"));
+  // Old files lack this member.
+  if (root.find("most_chunks") != nullptr) {
+    WEFT_ASSIGN(const std::int64_t chunks, number(root, "most_chunks", kMost));
+    plan.most_chunks = static_cast<std::int32_t>(chunks);
+  }
   WEFT_ASSIGN(plan.stages, stages_of(root, plan.profile, plan.task.cluster));
   if (const JsonValue* name = root.find("schedule")) plan.schedule_name = printable(name->text);
   WEFT_ASSIGN(const JsonValue* orders, member(root, "orders"));

@@ -126,6 +126,19 @@ Finding unproved(Nanos claimed, Nanos sure) {
                       milliseconds(sure))};
 }
 
+/// Says for which plans the bound holds: "8 micro-batches, at most 1 stage per device". A plan with
+/// other choices may be shorter.
+std::string bounded_plans(const PlanData& plan) {
+  std::string text = counted(plan.micro_batches, "micro-batch");
+  if (plan.fixed_stages > 0) text += ", exactly " + counted(plan.fixed_stages, "stage");
+  if (plan.most_chunks > 0)
+    text += ", at most " + counted(plan.most_chunks, "stage") + " per device";
+  if (plan.most_replicas > 0) {
+    text += ", at most " + counted(plan.most_replicas, "replica") + " per stage";
+  }
+  return plan.limit_memory ? text + ", within the memory of the devices" : text;
+}
+
 /// Checks that the bounds in the file are not above what can be proved.
 Finding bound(const PlanData& plan) {
   if (plan.bound > plan.step) return {"bound", false, "the bound is above the step"};
@@ -140,15 +153,13 @@ Finding bound(const PlanData& plan) {
   const BoundCheck check = check_bound(plan, plan.one_stage_bound);
   switch (check.answer) {
     case BoundCheck::Answer::kHolds:
-      if (shares) {
-        return {
-            "bound", true,
-            fmt::format("no plan can take less than {:.3f} ms, and none with one stage per device "
-                        "less than {:.3f} ms",
-                        milliseconds(plan.bound), milliseconds(plan.one_stage_bound))};
-      }
       return {"bound", true,
-              fmt::format("no plan can take less than {:.3f} ms", milliseconds(plan.bound))};
+              fmt::format("of all plans with {}, none can take less than {:.3f} ms{}",
+                          bounded_plans(plan), milliseconds(plan.bound),
+                          shares ? fmt::format(", and none with one stage per device less than "
+                                               "{:.3f} ms",
+                                               milliseconds(plan.one_stage_bound))
+                                 : "")};
     case BoundCheck::Answer::kFails:
       return unproved(plan.one_stage_bound, check.least);
     case BoundCheck::Answer::kTooMany:

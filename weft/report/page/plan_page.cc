@@ -60,6 +60,7 @@ Result<std::string> make_plan_page(const std::vector<std::string>& files,
     json.field("devices", plan.task.cluster.devices);
     json.field("microbatches", plan.task.micro_batches).field("schedule", plan.schedule_name);
     json.field("step", scheduled.timeline.makespan).field("bound", plan.bound);
+    json.field("one_stage_per_device", plan.most_chunks == 1);
     write_stages(json, plan, scheduled);
     json.end_object();
     ScheduleChart chart;

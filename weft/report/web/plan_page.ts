@@ -25,6 +25,8 @@ interface Plan {
   schedule: string;
   step: number;
   bound: number;
+  /** True if the bound holds only for plans with one stage per device. */
+  one_stage_per_device: boolean;
   stages: Stage[];
 }
 
@@ -66,7 +68,8 @@ function head(page: PlanPage): HTMLElement {
   const gap = isOptimal
     ? "no plan is faster"
     : `another plan saves at most ${share(plan.step - plan.bound, plan.step)}`;
-  figures.push(figure(withUnit(plan.bound), `lower bound of all plans: ${gap}`));
+  const bounded = plan.one_stage_per_device ? "all plans with one stage per device" : "all plans";
+  figures.push(figure(withUnit(plan.bound), `lower bound of ${bounded}: ${gap}`));
   return el(
     "header",
     { id: "verdict", class: "verdict" },
