@@ -32,10 +32,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for row in reduced:
         row["two_at_once_us"] = row["median_us"] / 2
     hosts = ["a", "a", HOSTILE]
+    messages = rows(30, 1)
+    messages[-1]["median_us"] = messages[-1]["back_to_back_us"] = 200  # the buffers are full
     links = [
         {"collective": "all_reduce", "ranks": 3, "network": HOSTILE, "hosts": hosts, "rows": reduced},
         {"collective": "broadcast", "ranks": 3, "rows": rows(50, 1)},
-        {"collective": "send_recv", "ranks": 2, "hosts": hosts, "rows": rows(30, 1), "pairs": [
+        {"collective": "send_recv", "ranks": 2, "hosts": hosts, "rows": messages, "pairs": [
             {"from": 0, "to": 1, "same_host": True, "rows": rows(10, 0.1)},
             {"from": 0, "to": 2, "same_host": False, "rows": rows(30, 1)}]},
     ]  # fmt: skip
@@ -106,6 +108,25 @@ def test_table_has_the_numbers_of_the_file(page: OpenPage, tables: Path) -> None
         assert float(shown[3]) == pytest.approx(row["median_us"], abs=0.001)
         assert float(shown[6]) == pytest.approx(row["back_to_back_us"], abs=0.001)
         assert float(shown[9]) == pytest.approx(row["bytes"] / row["median_us"], abs=0.06)
+
+
+def test_page_and_info_show_the_same_bandwidth(weft: Weft, page: OpenPage, tables: Path) -> None:
+    """Both show the largest size, although the bandwidth of the last table is highest before it."""
+    links = json.loads(weft("info", "--json", tables).stdout)["links"]
+
+    def rate(shown: str) -> float:
+        number, unit = shown.split()
+        return float(number) * {"kB/s": 1e-3, "MB/s": 1, "GB/s": 1e3}[unit]
+
+    figures = page.page.locator(".figure-value").all_text_contents()
+    for shown, link in zip(figures, links, strict=True):
+        assert rate(shown) == pytest.approx(link["mb_per_s"], rel=0.05)
+    pairs = {(p["from"], p["to"]): p["mb_per_s"] for p in links[2]["pairs"]}
+    assert pairs[0, 1] > pairs[0, 2]
+    for line in page.page.locator("#pairs tbody tr").all():
+        cells = line.locator("td").all_text_contents()
+        ends = [int(end) for end in cells[0].split(" and ")]
+        assert rate(cells[3]) == pytest.approx(pairs[ends[0], ends[1]], rel=0.05)
 
 
 def test_slowest_pair_comes_first(page: OpenPage) -> None:

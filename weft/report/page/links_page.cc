@@ -18,7 +18,8 @@ namespace {
 void write_rows(JsonWriter& json, const std::vector<cost::LinkRow>& rows) {
   json.key("rows").begin_array();
   for (const cost::LinkRow& row : rows) {
-    json.begin_object().field("bytes", row.bytes).field("alone", row.alone);
+    json.begin_object().field("bytes", row.bytes).field("time", row.time);
+    json.field("alone", row.alone);
     json.field("shortest", row.shortest).field("spread", row.spread);
     json.field("back_to_back", row.back_to_back).field("two_at_once", row.two_at_once);
     json.field("calls", row.calls).end_object();

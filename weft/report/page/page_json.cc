@@ -46,7 +46,8 @@ void write_names(JsonWriter& json, const char* name, const std::vector<std::stri
 std::vector<std::string> device_names(const trace::Run& run) {
   std::map<std::string, std::int64_t> count;
   for (const trace::RankTrace& rank : run.ranks) {
-    if (!rank.devices.empty()) ++count[rank.devices.front()];
+    // A rank without device work uses none of the devices.
+    if (!rank.devices.empty() && rank.facts.device_events) ++count[rank.devices.front()];
   }
   std::vector<std::string> names;
   for (const auto& [name, times] : count) names.push_back(name + " x" + std::to_string(times));
@@ -261,7 +262,13 @@ void write_what_if(JsonWriter& json, const PageInput& input) {
     json.end_object();
   };
   for (const predict::Answer& answer : input.asked) write_answer(answer, true);
-  for (const predict::Answer& answer : summary.worth_knowing) write_answer(answer, false);
+  for (const predict::Answer& answer : summary.worth_knowing) {
+    // The user may have asked for one of the standard what-ifs.
+    const bool is_asked =
+        std::any_of(input.asked.begin(), input.asked.end(),
+                    [&](const predict::Answer& other) { return other.what_if == answer.what_if; });
+    if (!is_asked) write_answer(answer, false);
+  }
   json.end_array().end_object();
 }
 

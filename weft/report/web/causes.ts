@@ -37,7 +37,12 @@ export const PART_KINDS: readonly Kind[] = [
   kind("compute", "compute", "the device computes or copies"),
   kind("communication", "exposed communication", "data moves between ranks and nothing else runs", "exposed_transfer"),
   kind("waiting", "waiting", "this rank is ready to communicate and waits for another rank"),
-  kind("host", "host", "the device is idle until the host launches work", "host_launch"),
+  kind(
+    "host",
+    "idle",
+    "the device has no work: the host loads data, has not launched work, or no recorded event explains why",
+    "host_launch",
+  ),
 ];
 
 export function partTimes(parts: Parts): number[] {

@@ -3,11 +3,12 @@
 // that the value was not measured. docs/formats/links.md describes the members of a table.
 
 /**
- * The measured times for one size. `alone` is the median time of single calls, `spread` is the
+ * The measured times for one size. `time` is the time that predictions use. `alone` is the median time of single calls, `spread` is the
  * interquartile range of these times.
  */
 export interface LinkRow {
   bytes: number;
+  time: number;
   alone: number;
   shortest: number;
   spread: number;
@@ -60,4 +61,14 @@ export function curveName(table: LinkTable): string {
 /** Size of the array divided by the time, in megabytes per second. */
 export function bandwidth(bytes: number, nanos: number): number {
   return (bytes / nanos) * 1e3;
+}
+
+/**
+ * Bandwidth of a table or of a pair of ranks, in megabytes per second: that of the largest size.
+ * `weft info` shows the same figure. A smaller size can exceed the rate of the link, because the
+ * buffers of a rate limiter absorb it.
+ */
+export function linkBandwidth(rows: LinkRow[]): number {
+  const largest = rows[rows.length - 1];
+  return bandwidth(largest.bytes, largest.time);
 }

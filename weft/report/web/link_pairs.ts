@@ -3,13 +3,13 @@
 // others.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
-import { bandwidth, LinkPage, LinkPair } from "./link_data";
+import { linkBandwidth, LinkPage, LinkPair } from "./link_data";
 import { Section, section } from "./section";
 import { table } from "./data_table";
 
-/** Highest bandwidth of a pair over all sizes, in MB/s. */
-function peak(pair: LinkPair): number {
-  return Math.max(...pair.rows.map((row) => bandwidth(row.bytes, row.alone)));
+/** Bandwidth of a pair for the largest size, in MB/s. */
+function speed(pair: LinkPair): number {
+  return linkBandwidth(pair.rows);
 }
 
 /** A bar whose length shows the ratio of a bandwidth to the best bandwidth. */
@@ -20,15 +20,15 @@ function bar(value: number, best: number): HTMLElement {
 
 /** Null if no pairs were measured. */
 export function linkPairs(page: LinkPage): Section | null {
-  const pairs = page.tables.flatMap((one) => one.pairs).sort((a, b) => peak(a) - peak(b));
+  const pairs = page.tables.flatMap((one) => one.pairs).sort((a, b) => speed(a) - speed(b));
   if (pairs.length === 0) return null;
-  const best = Math.max(...pairs.map(peak));
+  const best = Math.max(...pairs.map(speed));
   const rows = pairs.map((pair) => [
     `${pair.from} and ${pair.to}`,
     pair.same_host ? pair.from_host : `${pair.from_host}, ${pair.to_host}`,
-    formatTime(pair.rows[0].alone),
-    `${formatBytes(peak(pair) * 1e6)}/s`,
-    bar(peak(pair), best),
+    formatTime(pair.rows[0].time),
+    `${formatBytes(speed(pair) * 1e6)}/s`,
+    bar(speed(pair), best),
   ]);
   const columns = [
     { title: "ranks", text: true },

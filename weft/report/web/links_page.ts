@@ -3,7 +3,7 @@
 // ranks, and commands that use the tables.
 import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
-import { bandwidth, LinkPage, LinkTable } from "./link_data";
+import { linkBandwidth, LinkPage, LinkTable } from "./link_data";
 import { linkCurves } from "./link_curves";
 import { linkPairs } from "./link_pairs";
 import { Section } from "./section";
@@ -14,9 +14,9 @@ const SHORT: Record<string, string> = { pairs: "pairs", use: "use it" };
 const FIGURES = 5;
 
 function figure(table: LinkTable): HTMLElement {
-  const peak = Math.max(...table.rows.map((row) => bandwidth(row.bytes, row.alone)));
-  const value = el("span", { class: "figure-value" }, `${formatBytes(peak * 1e6)}/s`);
-  const what = `${table.collective}, ${table.ranks} ranks; latency ${formatTime(table.rows[0].alone)}`;
+  const value = el("span", { class: "figure-value" }, `${formatBytes(linkBandwidth(table.rows) * 1e6)}/s`);
+  const most = formatBytes(table.rows[table.rows.length - 1].bytes);
+  const what = `${table.collective} of ${most}, ${table.ranks} ranks; latency ${formatTime(table.rows[0].time)}`;
   return el("div", { class: "figure" }, value, el("span", { class: "figure-what" }, what));
 }
 
