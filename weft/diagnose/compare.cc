@@ -122,6 +122,10 @@ double Comparison::change() const {
   return static_cast<double>(after_step) / static_cast<double>(before_step) - 1;
 }
 
+bool Comparison::beyond_noise() const { return std::abs(after_step - before_step) > noise; }
+
+bool Comparison::exceeds(double limit) const { return change() > limit && beyond_noise(); }
+
 Comparison compare(const predict::Job& before, const Diagnosis& before_diagnosis,
                    const predict::Job& after, const Diagnosis& after_diagnosis) {
   Comparison out;

@@ -46,6 +46,11 @@ struct Comparison {
 
   /// Returns the relative change: after / before - 1.
   double change() const;
+  /// True if the change is larger than the noise.
+  bool beyond_noise() const;
+  /// True if the step got longer by more than `limit`, a share of the step, and the change is
+  /// beyond the noise. So --fail-above does not fail because of chance.
+  bool exceeds(double limit) const;
 };
 
 /// Compares two recorded runs.

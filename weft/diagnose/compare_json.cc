@@ -53,7 +53,7 @@ std::string comparison_json(const Comparison& comparison, std::optional<double> 
   write_ops(json, "new", comparison.added);
   json.key("fail_above");
   limit ? json.value(*limit) : json.null();
-  json.field("failed", limit && comparison.change() > *limit);
+  json.field("failed", limit && comparison.exceeds(*limit));
   write_diagnostics(json, diagnostics);
   json.end_object();
   return json.take() + "\n";

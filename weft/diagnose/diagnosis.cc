@@ -93,6 +93,9 @@ std::string verdict_of(const Diagnosis& diagnosis) {
   if (const Finding* headline = headline_of(diagnosis.findings)) {
     text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - headline->gain),
                         headline->title);
+    // Readers expect the first finding, so name any other one by its number.
+    const auto number = headline - diagnosis.findings.data() + 1;
+    if (number > 1) text += fmt::format(" (finding {})", number);
   }
   return text;
 }

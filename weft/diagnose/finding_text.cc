@@ -127,17 +127,22 @@ void describe_slow_step(const Suspect& suspect, FindingText& text) {
       "for evaluation, checkpoints, logging or garbage collection in this step";
 }
 
-std::string advice_for(trace::CollectiveKind kind) {
+std::string advice_for(trace::CollectiveKind kind, Parallelism parallelism) {
+  const std::string sharded =
+      "prefetch earlier, shard over fewer ranks (hybrid sharding), or "
+      "send half precision";
   switch (kind) {
     case trace::CollectiveKind::kAllReduce:
-      return "try other gradient bucket sizes (ddp.bucket_mb), overlap "
-             "all-reduces with the "
-             "backward pass, or send fewer bytes (half precision, gradient "
+      // FSDP on gloo reduces and scatters gradients with all-reduces. It has no buckets.
+      if (parallelism == Parallelism::kSharded) return sharded;
+      return std::string(parallelism == Parallelism::kReplicated
+                             ? "try other gradient bucket sizes (ddp.bucket_mb), overlap "
+                             : "overlap ") +
+             "all-reduces with the backward pass, or send fewer bytes (half precision, gradient "
              "accumulation)";
     case trace::CollectiveKind::kAllGather:
     case trace::CollectiveKind::kReduceScatter:
-      return "prefetch earlier, shard over fewer ranks (hybrid sharding), or "
-             "send half precision";
+      return sharded;
     case trace::CollectiveKind::kAllToAll:
       return "overlap it with dense compute, or quantise the data";
     case trace::CollectiveKind::kSendRecv:
@@ -158,7 +163,7 @@ void describe_exposed_communication(const Suspect& suspect, FindingText& text) {
       "compute runs; without communication, the kernels "
       "that run beside it would be faster, too",
       facts.operations, mostly);
-  text.advice = facts.main_kind ? advice_for(*facts.main_kind)
+  text.advice = facts.main_kind ? advice_for(*facts.main_kind, facts.parallelism)
                                 : "overlap transfers with compute, or send fewer bytes";
   text.what_if = "comm=off";
 }
@@ -175,7 +180,7 @@ void describe_collective(const Suspect& suspect, FindingText& text) {
   text.what += facts.bytes > 0 ? fmt::format(" arrays of {:.1f} MB in total",
                                              static_cast<double>(facts.bytes) / 1e6)
                                : " data";
-  text.advice = advice_for(facts.kind);
+  text.advice = advice_for(facts.kind, facts.parallelism);
 }
 
 void describe_host_bound(const Suspect&, FindingText& text) {

@@ -40,11 +40,14 @@ struct SlowStepFacts {
   Nanos length = 0;
   Nanos median = 0;  ///< median length of all complete steps
 };
+/// How the job trains in parallel, as far as its recording shows it. The advice depends on it.
+enum class Parallelism { kUnknown, kReplicated, kSharded };
 struct CommunicationFacts {
   std::size_t operations = 0;  ///< number of collectives and messages
   std::size_t groups = 0;  ///< number of different groups (kind, process group, number of ranks)
   /// The kind of the group whose transfers take most time. nullopt if there are no groups.
   std::optional<trace::CollectiveKind> main_kind;
+  Parallelism parallelism = Parallelism::kUnknown;
 };
 struct CollectiveFacts {
   trace::CollectiveKind kind = trace::CollectiveKind::kOther;
@@ -53,6 +56,7 @@ struct CollectiveFacts {
   std::int64_t operations = 0;
   Bytes bytes = 0;               ///< 0 if unknown
   bool only_of_its_kind = true;  ///< false if another group has collectives of this kind
+  Parallelism parallelism = Parallelism::kUnknown;
 };
 struct SmallKernelFacts {
   Nanos time = 0;  ///< time of all small kernels on all ranks

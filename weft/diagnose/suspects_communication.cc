@@ -8,6 +8,7 @@
 
 #include "weft/cost/interference.h"
 #include "weft/diagnose/suspects.h"
+#include "weft/graph/names.h"
 #include "weft/trace/match/calls.h"
 
 namespace weft::diagnose {
@@ -79,8 +80,24 @@ void speed_up_kernels(const Evidence& evidence, Removal& removal) {
   }
 }
 
+/// Finds out whether DDP or FSDP runs the job. Both show gradients that become ready, but only FSDP
+/// marks its work with its name.
+Parallelism parallelism_of(const Evidence& evidence) {
+  bool gradients = false;
+  for (const trace::RankTrace& rank : evidence.job.run.ranks) {
+    for (NameId name = 0; name < rank.names.size(); ++name) {
+      const std::string_view text = rank.names.text(name);
+      if (text.find("FSDP") != text.npos || text.find("FullyShardedDataParallel") != text.npos) {
+        return Parallelism::kSharded;
+      }
+      gradients |= text == graph::kGradientReady;
+    }
+  }
+  return gradients ? Parallelism::kReplicated : Parallelism::kUnknown;
+}
+
 /// Returns one suspect per group.
-std::vector<Suspect> group_suspects(Groups& groups) {
+std::vector<Suspect> group_suspects(Groups& groups, Parallelism parallelism) {
   std::map<trace::CollectiveKind, std::size_t> groups_of_kind;
   for (const auto& [key, group] : groups) ++groups_of_kind[std::get<0>(key)];
   std::vector<Suspect> suspects;
@@ -89,7 +106,7 @@ std::vector<Suspect> group_suspects(Groups& groups) {
     Suspect& suspect = suspects.emplace_back();
     suspect.kind = FindingKind::kCollective;
     suspect.facts = CollectiveFacts{
-        kind, name, ranks, group.operations, group.bytes, groups_of_kind[kind] == 1};
+        kind, name, ranks, group.operations, group.bytes, groups_of_kind[kind] == 1, parallelism};
     suspect.removal = std::move(group.removal);
   }
   return suspects;
@@ -105,7 +122,8 @@ std::vector<Suspect> communication(const Evidence& evidence) {
   if (all.removal.empty()) return {};
   speed_up_kernels(evidence, all.removal);
   Groups groups = groups_of(graph);
-  CommunicationFacts facts{graph.collectives.size(), groups.size(), std::nullopt};
+  const Parallelism parallelism = parallelism_of(evidence);
+  CommunicationFacts facts{graph.collectives.size(), groups.size(), std::nullopt, parallelism};
   // The advice depends on the kind of collective. For all transfers, use the group with the most
   // transfer time.
   const auto longest =
@@ -115,7 +133,7 @@ std::vector<Suspect> communication(const Evidence& evidence) {
   all.facts = facts;
   // If there is only one group, its suspect would equal the suspect for all transfers.
   std::vector<Suspect> suspects;
-  if (groups.size() > 1) suspects = group_suspects(groups);
+  if (groups.size() > 1) suspects = group_suspects(groups, parallelism);
   suspects.push_back(std::move(all));
   return suspects;
 }
