@@ -8,12 +8,16 @@
 #include <charconv>
 #include <filesystem>
 
+#include "cli/shell/format.h"
 #include "weft/base/check.h"
 #include "weft/base/size.h"
 #include "weft/base/suggest.h"
 
 namespace weft::cli {
 namespace {
+
+/// More threads than this are taken for a mistake.
+constexpr std::int64_t kMostThreads = 4096;
 
 /// Parses an integer of at least 0, without sign and blanks. Returns false for any other text.
 bool parse_whole(const std::string& text, std::int64_t& value) {
@@ -35,9 +39,10 @@ Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes leas
   // The limit is 8 TiB, so that sums of a few sizes stay far below 2^63.
   constexpr Bytes kMost = Bytes{1} << 43;
   if (size && *size >= least && *size <= kMost) return *size;
+  const std::string hint = unit_hint(text);
   return fail(ErrorCode::kUsage,
-              fmt::format("{}: '{}' is not a size; write 64KiB, 512MB or 1.5GiB, at most 8TiB",
-                          flag, text));
+              fmt::format("{}: '{}' is not a size; {}", flag, text,
+                          hint.empty() ? "write 64KiB, 512MB or 1.5GiB, at most 8TiB" : hint));
 }
 
 std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
@@ -274,6 +279,9 @@ class ArgumentParser {
         std::int64_t number = 0;
         if (flag.value == Flag::Value::kWhole && !parse_whole(value, number)) {
           return usage(fmt::format("{}: '{}' is not a whole number", flag.name, value));
+        }
+        if (flag.name == "--threads" && number > kMostThreads) {
+          return usage(fmt::format("--threads: {} is more than {}", value, kMostThreads));
         }
         if (flag.value == Flag::Value::kChoice && !contains(flag.choices, value)) {
           // Sub-verbs may accept different values for flags of the same name.

@@ -15,12 +15,12 @@
 #include "cli/calibrate_launch.h"
 #include "cli/commands.h"
 #include "cli/info/links_summary.h"
+#include "cli/output.h"
 #include "cli/shell/format.h"
 #include "cli/shell/interrupt.h"
 #include "cli/shell/notes.h"
 #include "cli/shell/progress.h"
 #include "weft/base/child.h"
-#include "weft/base/file.h"
 #include "weft/base/json/writer.h"
 #include "weft/cost/calibration.h"
 #include "weft/record/parts.h"
@@ -142,8 +142,20 @@ std::string today() {
   return text;
 }
 
-std::string notes_of(const Run& run, const Terminal& terminal) {
+/// A larger spread means that something else was running.
+constexpr double kMostSpread = 0.2;
+
+std::string notes_of(const Run& run, const std::vector<cost::LinkTable>& tables,
+                     const Terminal& terminal) {
   Notes notes(terminal);
+  for (const cost::LinkTable& table : tables) {
+    const double spread = typical_spread(table.rows);
+    if (spread <= kMostSpread) continue;
+    notes.add(Tone::kWarning,
+              fmt::format("single calls of {} differ by {:.0f} %, so something else was running; "
+                          "measure again, or for longer with --seconds",
+                          cost::link_collective_name(table.collective), 100 * spread));
+  }
   const cost::Calibration& calibration = run.calibration;
   if (!calibration.cut().empty()) {
     notes.add(Tone::kWarning,
@@ -186,7 +198,7 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
     table.date = date;
     if (arguments.has("--network")) table.network = arguments.all("--network").back();
   }
-  WEFT_TRY(write_file(path, cost::write_links(tables)));
+  WEFT_TRY(write_output(console, path, cost::write_links(tables)));
   if (arguments.has("--json")) {
     JsonWriter json;
     json.begin_object().field("schema_version", 1).field("command", "calibrate");
@@ -197,7 +209,7 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
   } else {
     console.result = fmt::format("{}: {}", path, links_text(tables, console.out));
   }
-  console.notes = notes_of(run, console.err);
+  console.notes = notes_of(run, tables, console.err);
   return interrupted() ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 

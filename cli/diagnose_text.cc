@@ -166,6 +166,7 @@ std::string memory_line(const Diagnosis& diagnosis) {
   const sim::MemoryPeak& peak = fullest->memory->peak;
   std::string text = fmt::format("memory peak:   {}", format_bytes(peak.bytes));
   if (fullest->memory->source == sim::MemorySource::kEstimatedFromShapes) text += " (estimated)";
+  if (fullest->memory->device < 0) text += " of host memory";
   text += fmt::format(" on rank {}", fullest->rank);
   if (peak.step >= 0) text += fmt::format(", step {}", peak.step);
   if (!peak.host_op.empty()) text += fmt::format(", in {}", peak.host_op);
@@ -313,6 +314,13 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
     std::string command = "weft replay";
     for (const std::string& input : inputs) command += " " + diagnose::shell_word(input);
     out += fmt::format("predict: {} --what-if {}\n", command, finding.what_if);
+    // Users compare the two figures and wonder why they differ.
+    if (finding.kind == diagnose::FindingKind::kExposedCommunication) {
+      out += wrapped_for(terminal,
+                         "         comm=off gains more: it also removes waiting for other ranks, "
+                         "and predictions are without profiler",
+                         9);
+    }
   }
   return out + op_table(job, finding, terminal);
 }

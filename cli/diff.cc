@@ -38,6 +38,9 @@ Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Co
   // A may be a plan. Then its predicted step is compared with B, and only B is loaded.
   const std::string& a = arguments.inputs[0];
   const std::string& b = arguments.inputs[1];
+  if (a == "-" && b == "-") {
+    return fail(ErrorCode::kUsage, "standard input is only one run; name a file for the other run");
+  }
   if (plan::is_plan(a)) {
     WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(a));
     WEFT_ASSIGN(const predict::Job after, open_job(b, "--run-b", arguments, console, diagnostics));
@@ -68,10 +71,7 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
   }
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
-  // Compare with the limit even if the change is within noise. With a limit below the noise the
-  // check can fail at random, but the user chooses the limit and sees the noise on the page.
-  const bool failed = limit && comparison.change() > *limit;
-  return failed ? ExitCode::kAnswerIsNo : ExitCode::kDone;
+  return limit && comparison.exceeds(*limit) ? ExitCode::kAnswerIsNo : ExitCode::kDone;
 }
 
 }  // namespace
@@ -87,13 +87,14 @@ Subcommand diff_command() {
       "Shows what changes from A to B: the step, each cause of its time, and the ops that are "
       "slower, faster, missing or new. With --what-if, or if A is a plan, Weft compares the "
       "step that is predicted from A with the step of B; the two steps are without profiler. With "
-      "--fail-above the exit status is 1 if the step of B is longer by more than the limit.";
+      "--fail-above the exit status is 1 if the step of B is longer by more than the limit and the "
+      "change is beyond the noise.";
   command.examples = {Example{"weft diff before/ after/ --fail-above 3%",
                               "exit with 1 if the step got more than 3 % longer"},
                       Example{"weft diff before/ after/ --what-if ddp.bucket_mb=100",
                               "did the change have the predicted effect?"}};
   command.flags = {
-      {"--fail-above", "3%", "exit with 1 if the step got longer by more than this",
+      {"--fail-above", "3%", "exit with 1 if the step got longer by more than this and the noise",
        Flag::Value::kText},
       {"--what-if", "KEY=VALUE", "apply this change to A and compare the prediction with B",
        Flag::Value::kText, true},

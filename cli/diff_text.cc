@@ -25,15 +25,14 @@ std::string signed_ms(Nanos time) {
 std::string step_line(const Comparison& comparison, const Terminal& terminal) {
   // Only a change above the noise gets a colour: red if the step got longer, green if shorter.
   const Nanos change = comparison.after_step - comparison.before_step;
-  const Tone tone = std::abs(change) <= comparison.noise ? Tone::kPlain
-                    : change > 0                         ? Tone::kBad
-                                                         : Tone::kGood;
+  const Tone tone = !comparison.beyond_noise() ? Tone::kPlain
+                    : change > 0               ? Tone::kBad
+                                               : Tone::kGood;
   std::string text = fmt::format(
       "step {} -> {} ms: {}", format_ms(comparison.before_step), format_ms(comparison.after_step),
       paint(terminal, tone, fmt::format("{:+.1f}%", 100 * comparison.change())));
   if (comparison.noise > 0) {
-    text += fmt::format("{} ({} ms)",
-                        std::abs(change) <= comparison.noise ? ", within noise" : "; noise",
+    text += fmt::format(", {} noise ({} ms)", comparison.beyond_noise() ? "beyond" : "within",
                         format_ms(comparison.noise));
   }
   if (comparison.predicted) text += ", without profiler";
@@ -44,7 +43,9 @@ std::string cause_table(const Comparison& comparison, const Terminal& terminal) 
   if (comparison.causes.empty()) return "";
   Table table({{"cause, mean of ranks", Align::kLeft}, {"before ms"}, {"after ms"}, {"change ms"}});
   for (const diagnose::CauseChange& cause : comparison.causes) {
-    table.add_row({cause.name, format_ms(cause.before), format_ms(cause.after),
+    // In a prediction, the part "host" also contains what `weft diagnose` calls idle.
+    const bool coarse = comparison.predicted && cause.name == "host";
+    table.add_row({coarse ? "idle" : cause.name, format_ms(cause.before), format_ms(cause.after),
                    signed_ms(cause.after - cause.before)});
   }
   return table.print(terminal);
@@ -100,12 +101,14 @@ std::string diff_text(const Comparison& comparison, std::optional<double> limit,
   out += cause_table(comparison, terminal);
   out += op_table(comparison, everything, terminal);
   if (!limit) return out;
-  const bool failed = comparison.change() > *limit;
-  return out +
-         paint(
-             terminal, failed ? Tone::kBad : Tone::kGood,
-             fmt::format("{}: the limit is {:+.1f}%", failed ? "FAILED" : "passed", 100 * *limit)) +
-         "\n";
+  const bool failed = comparison.exceeds(*limit);
+  std::string answer =
+      fmt::format("{}: the limit is {:+.1f}%", failed ? "FAILED" : "passed", 100 * *limit);
+  // The step got longer than allowed, but this may be chance.
+  const bool unsure = !failed && comparison.change() > *limit;
+  if (unsure) answer += ", and the change is within noise; record more steps to be sure";
+  const Tone tone = failed ? Tone::kBad : unsure ? Tone::kWarning : Tone::kGood;
+  return out + paint(terminal, tone, answer) + "\n";
 }
 
 }  // namespace weft::cli

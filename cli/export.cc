@@ -14,7 +14,6 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kStandardOutput = "-";
 /// The only format that writes several files: one per rank. OUT is the prefix of their names.
 constexpr std::string_view kChakra = "chakra";
 constexpr std::string_view kChakraEnding = ".et";

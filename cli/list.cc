@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft list THING`: lists the readers, what-ifs or findings of this build, one line each.
+// `weft list [THING]`: lists the readers, what-ifs or findings of this build, one line each.
 #include "cli/commands.h"
 #include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"
@@ -54,8 +54,11 @@ std::vector<std::string> listing_names() {
 }
 
 Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
+  const bool all = arguments.inputs.empty();
   for (const Listing& listing : listings()) {
-    if (listing.name == arguments.inputs.at(0)) console.result = listing.print(console.out);
+    if (!all && listing.name != arguments.inputs.front()) continue;
+    if (!console.result.empty()) console.result += "\n";
+    console.result += listing.print(console.out);
   }
   return ExitCode::kDone;
 }
@@ -66,11 +69,11 @@ Subcommand list_command() {
   Subcommand command;
   command.name = "list";
   command.description = "lists the trace readers, what-ifs or findings of this Weft";
-  command.inputs = "THING";
-  command.min_inputs = 1;
+  command.inputs = "[THING]";
   command.max_inputs = 1;
   command.input_choices = listing_names;
   command.details =
+      "Without THING, it lists everything. "
       "THING is readers (the trace formats that Weft reads), what-ifs (the changes that weft "
       "replay can predict) or findings (the causes of lost time that weft diagnose looks for).";
   command.examples = {Example{"weft list readers", "the trace formats that Weft reads"},

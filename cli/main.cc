@@ -87,10 +87,7 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
     return common_flag_of(word).empty();
   });
   if (verb_at == words.end()) {
-    if (!mentions(words, "--help")) {
-      return fail(ErrorCode::kUsage, "a verb is missing (weft help lists them)");
-    }
-    words = {"help"};
+    words = {"help"};  // `weft` alone and `weft --help` list the verbs
   } else {
     std::rotate(words.begin(), verb_at, verb_at + 1);
   }
@@ -112,7 +109,12 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
   const Subcommand* command = find_verb(commands, verb);
   if (command == nullptr) return refuse(verb);
   WEFT_ASSIGN(const Invocation invocation, parse_command_line(*command, words));
-  return invocation.command->run(invocation.arguments, console);
+  Result<ExitCode> code = invocation.command->run(invocation.arguments, console);
+  if (console.file) {
+    console.notes.insert(0, console.result);
+    console.result = *std::move(console.file);
+  }
+  return code;
 }
 
 /// Ends an interrupted verb. A verb that returns kInterrupted has a partial result on purpose, and
@@ -125,7 +127,7 @@ ExitCode settle_interrupt(ExitCode code, Console& console) {
 }
 
 int main_guarded(int argc, char** argv) {
-  Console console{detect_terminal(STDOUT_FILENO), detect_terminal(STDERR_FILENO), {}, {}};
+  Console console{detect_terminal(STDOUT_FILENO), detect_terminal(STDERR_FILENO), {}, {}, {}};
   install_signal_handlers(console.err);
   keep_standard_streams();
   const std::vector<std::string> words(argv + 1, argv + argc);

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/shell/format.h"
 #include "cli/shell/notes.h"
+#include "weft/diagnose/diagnosis.h"
 #include "weft/record/child.h"
 #include "weft/record/folder.h"
 #include "weft/record/parts.h"
@@ -123,9 +124,10 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
               fmt::format("{} {} not in this folder; if {} ran on {}, get the files with: weft "
                           "gather -o ALL {} HOST:DIR...",
                           name_ranks(missing), one ? "is" : "are", one ? "it" : "they",
-                          one ? "another host" : "other hosts", path));
+                          one ? "another host" : "other hosts", diagnose::shell_word(path)));
   }
-  notes.add(Tone::kPlain, fmt::format("next command: weft diagnose {}", path));
+  notes.add(Tone::kPlain,
+            fmt::format("next command: weft diagnose {}", diagnose::shell_word(path)));
 }
 
 Result<ExitCode> run_record(const Arguments& arguments, Console& console) {

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/loading.h"
+#include "cli/output.h"
 #include "cli/replay_text.h"
 #include "cli/shell/progress.h"
 #include "weft/plan/plan.h"
@@ -15,20 +18,34 @@
 namespace weft::cli {
 namespace {
 
-/// Parses "4,5"; the result is sorted and has no duplicates.
+/// A range of steps may not be longer than this, so that a mistyped number does not fill the
+/// memory.
+constexpr std::int64_t kMostSteps = 1'000'000;
+
+std::optional<std::int64_t> parse_step(std::string_view text) {
+  std::int64_t step = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc{} || stop != text.data() + text.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+/// Parses "4,5" or "10..14", as --steps of `weft record` takes it. The result is sorted and has no
+/// duplicates.
 Result<std::vector<std::int64_t>> parse_steps(const std::vector<std::string>& values) {
   std::vector<std::int64_t> steps;
   for (const std::string& value : values) {
     for (std::size_t at = 0; at <= value.size();) {
       const std::size_t comma = std::min(value.find(',', at), value.size());
-      std::int64_t step = 0;
-      const char* end = value.data() + comma;
-      const auto [stop, error] = std::from_chars(value.data() + at, end, step);
-      if (error != std::errc{} || stop != end || step < 0) {
+      const std::string_view part = std::string_view(value).substr(at, comma - at);
+      const std::size_t dots = part.find("..");
+      const auto first = parse_step(part.substr(0, dots));
+      const auto last = dots == part.npos ? first : parse_step(part.substr(dots + 2));
+      if (!first || !last || *last < *first || *last - *first >= kMostSteps) {
         return fail(ErrorCode::kUsage,
-                    fmt::format("--steps: '{}' is not a list of step numbers such as 4,5", value));
+                    fmt::format("--steps: '{}' is not a list of step numbers such as 4,5 or 10..14",
+                                value));
       }
-      steps.push_back(step);
+      for (std::int64_t step = *first; step <= *last; ++step) steps.push_back(step);
       at = comma + 1;
     }
   }
@@ -58,13 +75,13 @@ Result<ReplayRequest> read_replay_request(const Arguments& arguments) {
 }
 
 Status save_plan(const Arguments& arguments, const predict::PredictOptions& options,
-                 const predict::ReplaySummary& summary) {
+                 const predict::ReplaySummary& summary, Console& console) {
   plan::Plan plan;
   plan.changes = plan::changes_of(options.what_ifs);
   plan.predicted_step = summary.prediction.predicted.step;
   plan.baseline_step = summary.prediction.baseline.step;
   plan.inputs = arguments.inputs;
-  return plan::write_plan(arguments.all("-o").back(), plan);
+  return write_output(console, arguments.all("-o").back(), plan::print_plan(plan));
 }
 
 Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
@@ -83,7 +100,7 @@ Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
   console.notes = replay_notes(summary, diagnostics, console.err);
   // The page is shown even if --strict fails, because its notes tell the user why.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
-  if (arguments.has("-o")) WEFT_TRY(save_plan(arguments, options, summary));
+  if (arguments.has("-o")) WEFT_TRY(save_plan(arguments, options, summary, console));
   return ExitCode::kDone;
 }
 
@@ -116,7 +133,7 @@ Subcommand replay_command() {
        true, what_if_examples()},
       {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kFile,
        true},
-      {"--steps", "4,5", "use only these recorded steps", Flag::Value::kText, true},
+      {"--steps", "LIST", "use only these recorded steps: 4,5 or 10..14", Flag::Value::kText, true},
       {"--plan", "FILE", "apply the changes of a plan, before those of --what-if",
        Flag::Value::kFile, true},
       {"-o", "FILE", "write the what-ifs as a plan (docs/formats/plan.md)", Flag::Value::kFile}};

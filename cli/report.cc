@@ -10,9 +10,9 @@
 #include "cli/commands.h"
 #include "cli/info/links_summary.h"
 #include "cli/loading.h"
+#include "cli/output.h"
 #include "cli/shell/format.h"
 #include "cli/shell/progress.h"
-#include "weft/base/file.h"
 #include "weft/pipeline/plan/plan_file.h"
 #include "weft/report/page/links_page.h"
 #include "weft/report/page/plan_page.h"
@@ -40,7 +40,7 @@ Result<ExitCode> report_links(const Arguments& arguments, Console& console,
   }
   WEFT_ASSIGN(const std::vector<cost::LinkTable> tables, cost::read_links(arguments.inputs));
   const std::string page = report::make_links_page(tables, arguments.inputs, WEFT_VERSION);
-  WEFT_TRY(write_file(path, page));
+  WEFT_TRY(write_output(console, path, page));
   console.result = fmt::format("{}: {}, link tables: {}\n", path,
                                format_bytes(static_cast<Bytes>(page.size())), tables.size());
   return ExitCode::kDone;
@@ -56,7 +56,7 @@ Result<ExitCode> report_plans(const Arguments& arguments, Console& console,
     return fail(ErrorCode::kUsage, "a page shows at most two plans; give one or two files");
   }
   WEFT_ASSIGN(const std::string page, report::make_plan_page(arguments.inputs, WEFT_VERSION));
-  WEFT_TRY(write_file(path, page));
+  WEFT_TRY(write_output(console, path, page));
   console.result =
       fmt::format("{}: {}, plans: {}\n", path, format_bytes(static_cast<Bytes>(page.size())),
                   arguments.inputs.size());
@@ -82,7 +82,7 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
 
   progress.show("diagnosing and predicting");
   WEFT_ASSIGN(const report::Report report, report::make_report(job, options, diagnostics));
-  WEFT_TRY(write_file(path, report.html));
+  WEFT_TRY(write_output(console, path, report.html));
   progress.clear();
   console.result = fmt::format("{}\n{}: {:.1f} MB, ranks: {}, spans: {}, findings: {}\n",
                                report.verdict, path, static_cast<double>(report.html.size()) / 1e6,
@@ -114,7 +114,7 @@ Subcommand report_command() {
               "examples/resnet50-w4/allreduce-w4.json",
               "also predict a change of your own, with measured transfer times"}};
   command.flags = {
-      {"-o", "FILE", "where to write the page", Flag::Value::kFile},
+      {"-o", "FILE", "where to write the page; - means stdout", Flag::Value::kFile},
       {"--what-if", "KEY=VALUE",
        "a change to predict (weft list what-ifs); several are shown each alone and all together",
        Flag::Value::kText, true},

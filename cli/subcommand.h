@@ -62,7 +62,12 @@ struct Console {
   Terminal err;        ///< of stderr
   std::string result;  ///< written to stdout when the verb is done, also if it was interrupted
   std::string notes;   ///< written to stderr after the result, unless --quiet
+  /// A file that the user wants on stdout; see write_output(). Then `result` goes to stderr.
+  std::optional<std::string> file = {};
 };
+
+/// As the name of an output file, this means stdout.
+constexpr const char* kStandardOutput = "-";
 
 struct Subcommand {
   std::string name;         ///< "replay"; a sub-verb is named with its verb: "pipeline compare"

@@ -17,7 +17,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   clang-19 libclang-rt-19-dev clang-format-14 python3-venv python3-dev
-  node-typescript chromium protobuf-compiler sqlite3 zsh man-db
+  node-typescript chromium protobuf-compiler sqlite3 zsh fish man-db
   iproute2 iputils-ping libfaketime openmpi-bin libopenmpi-dev util-linux procps
 )
 

@@ -25,17 +25,6 @@ double bandwidth_of(const std::vector<cost::LinkRow>& rows) {
   return static_cast<double>(rows.back().bytes) * 1e3 / static_cast<double>(rows.back().time);
 }
 
-/// How much the times of single calls vary. The spread of a size is the width of the range that
-/// holds the middle half of its calls, divided by their median time. Returns the median of the
-/// spreads of all sizes.
-double typical_spread(const std::vector<cost::LinkRow>& rows) {
-  std::vector<double> shares;
-  for (const cost::LinkRow& row : rows) {
-    shares.push_back(static_cast<double>(row.spread) / static_cast<double>(row.alone));
-  }
-  return median(shares);
-}
-
 std::size_t count_hosts(const cost::LinkTable& table) {
   return std::set<std::string>(table.hosts.begin(), table.hosts.end()).size();
 }
@@ -65,6 +54,14 @@ std::string slow_pairs(const cost::LinkTable& table) {
 }
 
 }  // namespace
+
+double typical_spread(const std::vector<cost::LinkRow>& rows) {
+  std::vector<double> shares;
+  for (const cost::LinkRow& row : rows) {
+    shares.push_back(static_cast<double>(row.spread) / static_cast<double>(row.alone));
+  }
+  return median(shares);
+}
 
 bool all_are_links(const std::vector<std::string>& inputs) {
   return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), cost::is_links);

@@ -15,6 +15,10 @@ class JsonWriter;
 
 namespace weft::cli {
 
+/// How much the times of single calls vary. The spread of a size is the width of the range that
+/// holds the middle half of its calls, divided by their median time. Returns the median of the
+/// spreads of all sizes; 0 if no spreads were measured.
+double typical_spread(const std::vector<cost::LinkRow>& rows);
 /// Whether there is at least one input and all inputs are files of link tables.
 bool all_are_links(const std::vector<std::string>& inputs);
 

@@ -54,8 +54,11 @@ std::string headline(const RunSummary& run, const Terminal& terminal) {
   Bytes bytes = 0;
   for (const RankSummary& rank : run.ranks) {
     const trace::RankTrace& trace = *rank.trace;
-    // A rank uses one device, although its file may list all devices of the host.
-    if (!trace.devices.empty()) devices.push_back(trace.devices.front());
+    // A rank uses one device, although its file may list all devices of the host. A rank without
+    // device work uses none of them.
+    if (!trace.devices.empty() && trace.facts.device_events) {
+      devices.push_back(trace.devices.front());
+    }
     formats.insert(trace.format);
     if (files.insert(trace.file).second) bytes += std::max<Bytes>(0, rank.stored_bytes);
   }

@@ -3,6 +3,7 @@
 // format that another program runs.
 #include <fmt/format.h>
 
+#include "cli/output.h"
 #include "cli/pipeline/pipeline.h"
 #include "cli/shell/notes.h"
 #include "weft/base/counted.h"
@@ -72,7 +73,7 @@ Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& consol
   WEFT_ASSIGN(const Scheduled scheduled, scheduled_of(arguments));
   WEFT_ASSIGN(Exported result, exported(arguments, scheduled));
   if (arguments.has("-o")) {
-    WEFT_TRY(write_file(arguments.all("-o").back(), result.text));
+    WEFT_TRY(write_output(console, arguments.all("-o").back(), result.text));
     console.result =
         fmt::format("{}: {}, {}, {}\n", arguments.all("-o").back(), scheduled.schedule_name,
                     counted(scheduled.pipeline.stages.size(), "stage"),

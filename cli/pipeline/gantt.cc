@@ -2,8 +2,8 @@
 // `weft pipeline gantt PLAN [PLAN]`: draws plans. `weft pipeline schedule` also uses draw().
 #include <fmt/format.h>
 
+#include "cli/output.h"
 #include "cli/pipeline/pipeline.h"
-#include "weft/base/file.h"
 #include "weft/pipeline/exports/scheduled.h"
 
 namespace weft::cli {
@@ -40,7 +40,7 @@ Status draw(const Arguments& arguments, Console& console, std::span<const pipeli
         drawn, columns > 0 ? static_cast<std::size_t>(columns) : kDefaultColumns);
   }
   if (!arguments.has("--svg")) return {};
-  return write_file(arguments.all("--svg").back(), pipeline::gantt_svg(drawn));
+  return write_output(console, arguments.all("--svg").back(), pipeline::gantt_svg(drawn));
 }
 
 Subcommand pipeline_gantt_command() {

@@ -8,11 +8,11 @@
 #include <chrono>
 
 #include "cli/arguments.h"
+#include "cli/output.h"
 #include "cli/pipeline/pipeline.h"
 #include "cli/shell/format.h"
 #include "cli/shell/notes.h"
 #include "weft/base/counted.h"
-#include "weft/base/file.h"
 #include "weft/base/json/writer.h"
 #include "weft/pipeline/plan/plan_file.h"
 #include "weft/pipeline/rivals/rivals.h"
@@ -120,7 +120,25 @@ Result<PlannerOptions> planner_options(const Arguments& arguments) {
   options.replicas = small("--replicas");
   if (arguments.has("--chunks")) options.chunks = small("--chunks");
   if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
+  for (const std::string& name : options.schedules) {
+    const bool shares = name == "interleaved" || name == "zb-v" || name == "dualpipe-v";
+    if (!shares || options.chunks != 1) continue;
+    return fail(ErrorCode::kUsage,
+                fmt::format("--schedule {} needs several stages per device, but --chunks 1 allows "
+                            "only one; leave out --chunks",
+                            name));
+  }
   return options;
+}
+
+std::string bounded_plan(const Planned& planned) {
+  std::vector<std::string> limits;
+  if (planned.most_chunks == 1) limits.emplace_back("one stage per device");
+  if (planned.fixed_stages > 0) limits.push_back(counted(planned.fixed_stages, "stage"));
+  if (planned.most_replicas > 0) {
+    limits.push_back(fmt::format("at most {} per stage", counted(planned.most_replicas, "device")));
+  }
+  return limits.empty() ? "plan" : fmt::format("plan with {}", fmt::join(limits, ", "));
 }
 
 namespace {
@@ -178,9 +196,10 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   const double gap =
       100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
   if (planned.bound == plan.step)
-    text += "bound       no plan takes less\n";
+    text += fmt::format("bound       no {} takes less\n", bounded_plan(planned));
   else
-    text += fmt::format("bound       {}, {:.2f} % less\n", format_time(planned.bound), gap);
+    text += fmt::format("bound       {}, {:.2f} % less; no {} takes less than that\n",
+                        format_time(planned.bound), gap, bounded_plan(planned));
   if (planned.bound < plan.step && planned.exhausted && planned.most_chunks == 1)
     text += "            no plan takes less with the schedules that were tried\n";
   if (planned.most_chunks > 1)
@@ -255,8 +274,8 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   console.notes = notes.text();
   // Write the file last, so that the plan is printed even if the file cannot be written.
   if (arguments.has("-o")) {
-    WEFT_TRY(write_file(arguments.all("-o").back(),
-                        plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
+    WEFT_TRY(write_output(console, arguments.all("-o").back(),
+                          plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
   }
   return ExitCode::kDone;
 }

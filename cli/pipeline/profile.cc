@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/loading.h"
+#include "cli/output.h"
 #include "cli/pipeline/pipeline.h"
 #include "cli/shell/notes.h"
 #include "weft/base/counted.h"
-#include "weft/base/file.h"
 #include "weft/pipeline/recorded/profile.h"
 
 namespace weft::cli {
@@ -19,7 +19,7 @@ Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& conso
               pipeline::recorded::recorded_profile(job, diagnostics));
   const std::string json = pipeline::recorded::profile_json(profile);
   if (arguments.has("-o")) {
-    WEFT_TRY(write_file(arguments.all("-o").back(), json));
+    WEFT_TRY(write_output(console, arguments.all("-o").back(), json));
     console.result = fmt::format("{}: {}\n", arguments.all("-o").back(),
                                  counted(profile.layers.size(), "layer"));
   } else {

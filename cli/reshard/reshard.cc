@@ -6,10 +6,10 @@
 
 #include "cli/commands.h"
 #include "cli/loading.h"
+#include "cli/output.h"
 #include "cli/reshard/arguments.h"
 #include "cli/reshard/results.h"
 #include "cli/reshard/text.h"
-#include "weft/base/file.h"
 #include "weft/reshard/layout/picture.h"
 
 namespace weft::cli {
@@ -20,9 +20,14 @@ using reshard::Outcome;
 
 /// Writes the files of -o and --plans. Call it before the results are reported, because a plan that
 /// cannot be written is an Error.
-Status write_files(const ReshardResults& results, const ReshardOutput& output) {
-  if (output.plan_file) WEFT_TRY(write_plans(*output.plan_file, results));
-  if (output.transfers_file) WEFT_TRY(write_transfers(*output.transfers_file, results));
+Status write_files(const ReshardResults& results, const ReshardOutput& output, Console& console) {
+  if (output.plan_file) {
+    WEFT_ASSIGN(std::string plans, plans_text(results));
+    WEFT_TRY(write_output(console, *output.plan_file, std::move(plans)));
+  }
+  if (output.transfers_file) {
+    WEFT_TRY(write_output(console, *output.transfers_file, transfers_text(results)));
+  }
   return {};
 }
 
@@ -47,14 +52,14 @@ ExitCode exit_code_of(const ReshardResults& results) {
 /// Reports a single problem. If the problem was refused, returns an Error (kInfeasible).
 Result<ExitCode> report_one(const ReshardResults& results, const ReshardOutput& output,
                             Console& console) {
-  WEFT_TRY(write_files(results, output));
+  WEFT_TRY(write_files(results, output, console));
   const Case& item = results.cases.front();
   const Outcome& outcome = results.outcomes.front();
   if (outcome.status == Outcome::Status::kRefused) {
     return fail(ErrorCode::kInfeasible, outcome.reason);
   }
   if (output.picture_file) {
-    WEFT_TRY(write_file(*output.picture_file, reshard::picture(*item.problem)));
+    WEFT_TRY(write_output(console, *output.picture_file, reshard::picture(*item.problem)));
   }
   if (output.json) {
     console.result = reshard_json(results, std::nullopt, output.together);
@@ -71,7 +76,7 @@ Result<ExitCode> report_one(const ReshardResults& results, const ReshardOutput& 
 /// Reports the problems of a file. Refused problems are no Error: they are listed as refused.
 Result<ExitCode> report_many(const ReshardResults& results, const ReshardOutput& output,
                              Console& console) {
-  WEFT_TRY(write_files(results, output));
+  WEFT_TRY(write_files(results, output, console));
   if (output.picture_file) {
     return fail(ErrorCode::kUsage, "--svg can draw only one problem, not a file of several");
   }

@@ -147,7 +147,7 @@ Result<ReshardResults> read_plans(const std::string& path, const PlanningOptions
   return results;
 }
 
-Status write_plans(const std::string& path, const ReshardResults& results) {
+Result<std::string> plans_text(const ReshardResults& results) {
   std::vector<reshard::PlannedArray> arrays;
   for (std::size_t i = 0; i < results.cases.size(); ++i) {
     const Outcome& outcome = results.outcomes[i];
@@ -159,17 +159,17 @@ Status write_plans(const std::string& path, const ReshardResults& results) {
     }
     arrays.push_back({*results.cases[i].problem, outcome.link, outcome.plan});
   }
-  return write_plan_file(path, arrays);
+  return print_plan_file(arrays);
 }
 
-Status write_transfers(const std::string& path, const ReshardResults& results) {
+std::string transfers_text(const ReshardResults& results) {
   std::string lines;
   for (std::size_t i = 0; i < results.cases.size(); ++i) {
     if (results.outcomes[i].status == Outcome::Status::kOk) {
       lines += reshard::plan_line(*results.cases[i].problem, results.outcomes[i]);
     }
   }
-  return write_file(path, lines);
+  return lines;
 }
 
 DirectCount count_direct(const ReshardResults& results) {

@@ -40,10 +40,10 @@ Result<ReshardResults> plan_cases(std::vector<reshard::Case> cases, const Planni
 /// Reads the plans of a plan file and checks them. Their prices assume a run within the budget.
 Result<ReshardResults> read_plans(const std::string& path, const PlanningOptions& options);
 
-/// Writes all plans to a plan file. Returns an Error (kInfeasible) if a case has no plan.
-Status write_plans(const std::string& path, const ReshardResults& results);
-/// Writes the transfers of all plans, one line of JSON each.
-Status write_transfers(const std::string& path, const ReshardResults& results);
+/// The content of a plan file with all plans. An Error (kInfeasible) if a case has no plan.
+Result<std::string> plans_text(const ReshardResults& results);
+/// The transfers of all plans, one line of JSON each.
+std::string transfers_text(const ReshardResults& results);
 
 /// The number of plans for arrays without summands, and how many of them receive no more than the
 /// lower bound on received bytes.

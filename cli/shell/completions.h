@@ -10,6 +10,7 @@
 namespace weft::cli {
 
 std::string bash_completions(const std::vector<Subcommand>& commands);
+std::string fish_completions(const std::vector<Subcommand>& commands);
 std::string zsh_completions(const std::vector<Subcommand>& commands);
 
 }  // namespace weft::cli

@@ -25,11 +25,30 @@ std::string format_bytes(Bytes bytes) {
   return fmt::format("{:.{}f} {}", value, digits ? 1 : 0, kUnits[unit]);
 }
 
+std::string unit_hint(std::string_view text) {
+  if (parse_bytes(text)) return "";
+  std::string lower(text);
+  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+  const std::size_t unit = lower.find_last_of("0123456789.") + 1;  // 0 if there is no digit
+  for (const auto& [wrong, right] : {std::pair{"kb", "kB or KiB"},
+                                     {"kib", "KiB"},
+                                     {"mb", "MB or MiB"},
+                                     {"mib", "MiB"},
+                                     {"gb", "GB or GiB"},
+                                     {"gib", "GiB"},
+                                     {"tb", "TB or TiB"},
+                                     {"tib", "TiB"}}) {
+    if (unit > 0 && lower.substr(unit) == wrong) return fmt::format("write {}", right);
+  }
+  return "";
+}
+
 Result<Bytes> parse_size(std::string_view text) {
   const auto size = parse_bytes(text);
   if (size && *size > 0 && *size <= kMostBytes) return *size;
-  return fail(ErrorCode::kUsage,
-              fmt::format("'{}' is not a size; write 4KiB, 1MiB or 100MB", text));
+  const std::string hint = unit_hint(text);
+  return fail(ErrorCode::kUsage, fmt::format("'{}' is not a size; {}", text,
+                                             hint.empty() ? "write 4KiB, 1MiB or 100MB" : hint));
 }
 
 std::string format_ms(Nanos time) {

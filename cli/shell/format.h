@@ -17,6 +17,9 @@ std::string format_bytes(Bytes bytes);
 /// Parses "64MiB", "100MB" or "512". Returns an Error (kUsage) unless the size is at least 1 byte
 /// and at most 1 TiB.
 Result<Bytes> parse_size(std::string_view text);
+/// If a size has a unit with wrong capital letters, such as "1KB", says how the unit is written:
+/// "write kB or KiB". Otherwise returns "". Weft does not guess, because KB may mean either.
+std::string unit_hint(std::string_view text);
 /// "81.6": milliseconds without unit, for table columns whose title has the unit.
 std::string format_ms(Nanos time);
 /// "950 ns", "12.3 us", "81.57 ms", "2.21 s".

@@ -125,7 +125,7 @@ def test_lines_of_ranks_become_tables(weft: Weft, tmp_path: Path) -> None:
     )
     done = weft("calibrate", "-o", links, *launcher(tmp_path, body))
     assert done.returncode == 0, done.stderr
-    for words in ("increase --seconds", "does not have it: all_to_all", "1 lines of rank 0 could not be understood"):
+    for words in ("increase --seconds", "does not support them: all_to_all", "1 lines of rank 0 could not be understood"):
         assert words in done.stderr
     reduce, messages = json.loads(links.read_text())
     assert [row["median_us"] for row in reduce["rows"]] == [102, 112]

@@ -21,6 +21,7 @@ QUESTIONS = [
     "workers=4",
 ]  # fmt: skip
 needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+needs_fish = pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 
 
 @pytest.fixture(scope="module", params=["bash", pytest.param("zsh", marks=needs_zsh)])
@@ -31,7 +32,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def scripts(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completions")
-    for name in ("bash", "zsh"):
+    for name in ("bash", "zsh", "fish"):
         done = weft("completions", name)
         assert done.returncode == 0 and done.stderr == ""
         (folder / name).write_text(done.stdout)
@@ -193,3 +194,34 @@ def test_zsh_autoloads_the_script(scripts: Path, tmp_path: Path) -> None:
     session.type("weft repl\tx\n")
     session.wait_for("<replay><x>")
     session.close()
+
+
+def in_fish(scripts: Path, line: str) -> list[str]:
+    """Returns the completions of the last word of a line, without their descriptions."""
+    program = f"source {shlex.quote(str(scripts / 'fish'))}; complete -C {shlex.quote(line)}"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", program], capture_output=True, text=True, timeout=60,
+        env=clean_environment(), cwd=scripts,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return [found.split("\t")[0] for found in done.stdout.splitlines()]
+
+
+@needs_fish
+def test_the_script_for_fish_is_well_formed(scripts: Path) -> None:
+    done = subprocess.run(["fish", "-n", scripts / "fish"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+@needs_fish
+def test_fish_offers_verbs_sub_verbs_flags_values_and_files(weft: Weft, scripts: Path) -> None:
+    assert in_fish(scripts, "weft di") == ["diagnose", "diff"]
+    assert in_fish(scripts, "weft pipeline comp") == ["compare"]
+    assert in_fish(scripts, "weft export --format c") == ["chakra", "csv"]
+    assert in_fish(scripts, "weft replay --what-if comm") == ["comm=off"]
+    assert in_fish(scripts, "weft info ba") == ["bash"], "files are offered"
+    assert in_fish(scripts, "weft list ") == ["findings", "readers", "what-ifs"]
+    for words in questions(weft):
+        page = weft("help", *words).stdout.partition("\nflags\n")[2]
+        offered = in_fish(scripts, f"weft {' '.join(words)} --")
+        assert set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", page, re.MULTILINE)) <= set(offered)

@@ -75,8 +75,22 @@ def test_vanished_and_new_ops_are_named(weft: Weft, slower: Callable[..., Path])
     assert "missing" in page and "new" in page
 
 
-def test_fail_above_fails_only_above_its_limit(weft: Weft, slower: Callable[..., Path]) -> None:
-    a, b = slower("a", 1), slower("b", 3)
+def uneven(folder: Path, factors: list[float]) -> Path:
+    """A job of one rank whose steps take 10 ms each, times these factors."""
+    folder.mkdir()
+    trace = json.loads(trace_text(0, 1, steps=len(factors)))
+    starts = [1_000_000 + 10_000 * sum(factors[:i]) for i in range(len(factors))]
+    for event in trace["traceEvents"]:
+        step = int((event["ts"] - 1_000_000) // 10_000)
+        event["ts"] += starts[step] - (1_000_000 + 10_000 * step)
+        if event["name"] == "gemm" or event["name"].startswith("ProfilerStep"):
+            event["dur"] *= factors[step]
+    (folder / "rank0.json").write_text(json.dumps(trace))
+    return folder
+
+
+def test_fail_above_fails_only_above_its_limit(weft: Weft, tmp_path: Path) -> None:
+    a, b = uneven(tmp_path / "a", [1, 1, 1, 1]), uneven(tmp_path / "b", [2, 2, 2, 2])
     change = diff(weft, a, b)["change"]
     assert change > 0.1
     for limit, code in ((f"{100 * change + 1}%", 0), (f"{100 * change - 1}", 1)):
@@ -88,6 +102,19 @@ def test_fail_above_fails_only_above_its_limit(weft: Weft, slower: Callable[...,
     assert failed.returncode == 1
     assert json.loads(failed.stdout)["failed"] is True
     assert json.loads(failed.stdout)["fail_above"] == pytest.approx(0.05)
+
+
+def test_a_change_within_the_noise_does_not_fail(weft: Weft, tmp_path: Path) -> None:
+    a, b = uneven(tmp_path / "a", [1, 1, 1, 1]), uneven(tmp_path / "b", [1, 1.1, 1, 4])
+    done = weft("diff", a, b, "--fail-above", "3%")
+    assert done.returncode == 0, done.stdout
+    assert ", within noise (" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("within noise; record more steps to be sure")
+    assert diff(weft, a, b, "--fail-above", "3%")["failed"] is False
+    c = uneven(tmp_path / "c", [2, 2.1, 2, 2.1])
+    done = weft("diff", a, c, "--fail-above", "3%")
+    assert done.returncode == 1 and ", beyond noise (" in done.stdout
+    assert "beyond noise" not in done.stdout.splitlines()[-1] and "FAILED" in done.stdout
 
 
 @pytest.mark.parametrize("share", ["-3%", "much", "%", "inf", "nan%", "3%%"])

@@ -72,6 +72,33 @@ def test_estimated_memory_peak_has_step_and_op(weft: Weft) -> None:
         assert peak["op"] == "aten::_log_softmax", "memory peaks at the last op that keeps its inputs"
 
 
+def cpu_trace(rank: int, memory: bool) -> str:
+    """A rank that computes on its processors, with one allocation and one free per step."""
+    trace = json.loads(trace_text(rank, 2))
+    del trace["deviceProperties"]
+    events = [e for e in trace["traceEvents"] if e["cat"] in ("cpu_op", "user_annotation")]
+    for step in range(3 if memory else 0):
+        for at, change in ((30, 4096), (60, -4096)):
+            args = {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": change}
+            events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]",
+                           "pid": 1000 + rank, "tid": 1000 + rank,
+                           "ts": 1_000_000 + 10_000 * step + at, "args": args})  # fmt: skip
+    return json.dumps(trace | {"traceEvents": events})
+
+
+def test_memory_peak_of_a_job_without_devices_is_that_of_the_host(weft: Weft, tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"rank{rank}.json").write_text(cpu_trace(rank, True))
+    info = weft("info", tmp_path).stdout
+    assert re.search("recorded: [^;]*memory", info), info
+    for rank in replay(weft, tmp_path)["ranks"]:
+        peak = rank["memory_peak"]
+        assert (peak["bytes"], peak["device"], peak["op"]) == (4096, -1, "aten::mm")
+        assert rank["memory_source"] == "allocations"
+    assert re.search(r"memory +peak 4.1 kB per rank of host memory", weft("replay", tmp_path).stdout)
+    assert "memory peak:   4.1 kB of host memory on rank 0" in weft("diagnose", tmp_path).stdout
+
+
 def test_memory_line_adapts_to_the_width(weft: Weft) -> None:
     def memory_line(columns: str) -> str:
         printed = weft("replay", EXAMPLE, COLUMNS=columns).stdout.splitlines()

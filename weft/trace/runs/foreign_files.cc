@@ -36,7 +36,16 @@ std::string_view advice_on_foreign_file(std::string_view path, std::string_view 
   }
   const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
   if (has("\"collective\"") && has("\"rows\"") && has("\"median_us\"")) {
-    return "this is a link table and not a trace; pass it to weft replay with --links";
+    return "this is a link table and not a trace; pass it to weft replay with --links, or name "
+           "its file for weft info and weft report, which read no tables from standard input";
+  }
+  if (has("\"pipeline_plan_version\"")) {
+    return "this is a plan of weft pipeline and not a trace; check it with weft verify, or name "
+           "its file for weft report, which reads no plans from standard input";
+  }
+  if (has("\"plan_version\"")) {
+    return "this is a plan and not a trace; pass it to weft replay with --plan, or name its file "
+           "for weft diff, which reads no plans from standard input";
   }
   if (path.ends_with(".job.json")) {
     return "this file holds facts about a rank and is not a trace; name the trace in the same "
