@@ -141,6 +141,20 @@ def test_lines_of_ranks_become_tables(weft: Weft, tmp_path: Path) -> None:
     assert parsed["links"][0]["mb_per_s"] == pytest.approx(2000 / 112)
 
 
+def test_a_large_spread_is_a_reason_to_measure_again(weft: Weft, tmp_path: Path) -> None:
+    body = "start()\n" + "".join(
+        f"tell('sample', collective='broadcast', ranks=3, bytes={size}, number={number}, left_s=1, "
+        f"alone_us=[{100 * (1 + number)}], back_to_back_us=100)\n"
+        for number in range(4)
+        for size in (1000, 2000)
+    )
+    done = weft("calibrate", "-o", tmp_path / "links.json", *launcher(tmp_path, body))
+    assert done.returncode == 0, done.stderr
+    assert "single calls of broadcast differ by" in done.stderr and "measure again" in done.stderr
+    done = weft("calibrate", "-o", tmp_path / "links.json", *launcher(tmp_path, TWO_ROWS))
+    assert "measure again" not in done.stderr
+
+
 def test_slow_links_are_named(weft: Weft, tmp_path: Path) -> None:
     body = "start()\n" + "".join(
         f"sample('send_recv', 1000, {time}, ranks=2, **{{'from': {a}, 'to': {b}}})\n"

@@ -201,3 +201,26 @@ def test_small_recordings_of_other_tools_are_diagnosed(weft: Weft, seed: str) ->
     assert report["step_ms"] > 0
     for rank in report["ranks"]:
         assert sum(rank["causes"].values()) == pytest.approx(rank["step_ms"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "advises_buckets"),
+    [("torch::autograd::AccumulateGrad", True), ("FSDP::pre_forward", False), ("aten::mm", False)],
+)
+def test_only_jobs_with_buckets_get_advice_about_buckets(
+    weft: Weft, tmp_path: Path, name: str, advises_buckets: bool
+) -> None:
+    for rank in range(2):
+        text = trace_text(rank, 2).replace("aten::mm", name)
+        (tmp_path / f"rank{rank}.json").write_text(text)
+    (found,) = (f for f in diagnose(weft, tmp_path)["findings"] if f["kind"] == "exposed_communication")
+    assert ("ddp.bucket_mb" in found["advice"]) == advises_buckets
+    if name.startswith("FSDP"):
+        assert "prefetch earlier" in found["advice"]
+
+
+def test_a_finding_explains_why_the_prediction_gains_more(weft: Weft) -> None:
+    findings = diagnose(weft, EXAMPLE)["findings"]
+    number = 1 + [f["kind"] for f in findings].index("exposed_communication")
+    page = weft("diagnose", EXAMPLE, "--finding", str(number)).stdout
+    assert "--what-if comm=off" in page and "comm=off gains more" in page

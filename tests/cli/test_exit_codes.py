@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import EXAMPLE, ROOT, Weft, clean_environment, trace_text, weft_command
 
+PROFILE = ROOT / "examples" / "pipeline" / "gpt8l.json"
 CASES = [
     (["--version"], 0, ""),
     (["help"], 0, ""),
@@ -29,6 +30,13 @@ CASES = [
     (["info"], 2, "INPUT... is missing"),
     (["info", "--jsno", str(EXAMPLE)], 2, "did you mean '--json'?"),
     (["info", "--threads", "few", str(EXAMPLE)], 2, "is not a whole number"),
+    (["info", "--threads", "99999999999", str(EXAMPLE)], 2, "99999999999 is more than 4096"),
+    (["reshard", "--mesh", "x=2", "--shape", "8", "--from", "x", "--to", "-", "--budget", "1KB"], 2,
+     "write kB or KiB"),
+    (["calibrate", "-o", "/tmp/x", "--sizes", "1KB..1MB", "--", "true"], 2, "write kB or KiB"),
+    (["calibrate", "-o", "/tmp/x", "--sizes", "1mib", "--", "true"], 2, "write MiB"),
+    (["pipeline", str(PROFILE), "--cluster", "4 devices, 1GB/s", "--microbatches", "8",
+      "--schedule", "interleaved", "--chunks", "1"], 2, "needs several stages per device"),
     (["list", "reader"], 2, "did you mean 'readers'?"),
     (["--verison"], 2, "did you mean '--version'?"),
     (["list", "what-if"], 2, "did you mean 'what-ifs'?"),

@@ -159,3 +159,13 @@ def test_every_field_is_documented(weft: Weft) -> None:
                 yield from keys(item)
 
     assert set(keys(info(weft, EXAMPLE))) <= documented
+
+
+def test_a_job_without_device_work_is_not_said_to_run_on_a_device(weft: Weft, tmp_path: Path) -> None:
+    """PyTorch lists all devices of the host, even if the job uses none."""
+    trace = json.loads(trace_text(0, 1))
+    host = [event for event in trace["traceEvents"] if event["cat"] in ("cpu_op", "user_annotation")]
+    (tmp_path / "rank0.json").write_text(json.dumps(trace | {"traceEvents": host}))
+    assert "Test Device" not in weft("info", tmp_path).stdout
+    (tmp_path / "rank0.json").write_text(json.dumps(trace))
+    assert "Test Device" in weft("info", tmp_path).stdout

@@ -99,6 +99,16 @@ def test_invalid_steps_are_refused(tmp_path: Path, steps: str, complaint: str) -
     assert done.returncode == 2 and complaint in done.stderr
 
 
+def test_the_next_command_can_be_copied(tmp_path: Path) -> None:
+    write = (
+        "echo trace > \"$WEFT_RECORD/r0.kineto.json.gz\"; "
+        "echo '{\"framework\": \"torch\", \"rank\": 0, \"world\": 2}' > \"$WEFT_RECORD/r0.job.json\""
+    )
+    done = record(tmp_path / "my traces", ["sh", "-c", write])
+    assert f"next command: weft diagnose '{tmp_path}/my traces'" in done.stderr
+    assert f"weft gather -o ALL '{tmp_path}/my traces' HOST" in done.stderr
+
+
 def test_gather_joins_folders_and_names_missing_ranks(weft: Weft, tmp_path: Path) -> None:
     facts = '{"framework": "torch", "rank": %d, "world": 3}'
     for rank in range(2):

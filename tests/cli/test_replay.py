@@ -405,3 +405,21 @@ def test_demo_compares_predictions_with_measured_runs() -> None:
     rows = re.findall(row, done.stdout, re.MULTILINE)
     assert len(rows) == 4
     assert all(float(row[3]) <= 6 for row in rows)
+
+
+def test_steps_are_a_list_or_a_range(weft: Weft) -> None:
+    for words in ("3..5", "3,4..5", "5,3,4"):
+        assert replay(weft, EXAMPLE, "--steps", words)["steps"] == [3, 4, 5]
+    assert replay(weft, EXAMPLE, "--steps", "4..4")["steps"] == [4]
+    for words in ("5..3", "3..", "..4", "3...5", "0..999999999999"):
+        done = weft("replay", EXAMPLE, "--steps", words)
+        assert done.returncode == 2 and "such as 4,5 or 10..14" in done.stderr
+
+
+def test_an_extrapolation_is_noted(weft: Weft) -> None:
+    done = weft("replay", EXAMPLE, "--what-if", "workers=8")
+    assert "extrapolated: transfers were measured with 4 ranks" in done.stderr
+    assert replay(weft, EXAMPLE, "--what-if", "workers=8")["extrapolated_from_ranks"] == 4
+    assert replay(weft, EXAMPLE, "--what-if", "workers=4")["extrapolated_from_ranks"] is None
+    refused = weft("replay", EXAMPLE, "--what-if", "workers=65")
+    assert refused.returncode == 2 and "with at least 5 ranks" in refused.stderr

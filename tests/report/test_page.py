@@ -204,7 +204,9 @@ def test_choosing_a_what_if_changes_the_bars(open_report: Open, made: Made) -> N
 def test_requested_what_ifs_come_first_alone_and_together(weft: Weft, open_report: Open, made: Made) -> None:
     asked = ["--what-if", "compute=2x", "--what-if", "comm=off"]
     report = open_report(made(EXAMPLE, *asked))
-    rows = {row[0]: row for row in table_rows(report, "steps before and after")}
+    lines = table_rows(report, "steps before and after")
+    rows = {row[0]: row for row in lines}
+    assert len(rows) == len(lines), "comm=off is also a standard what-if, but it is listed once"
     together = answer(weft, "replay", EXAMPLE, *asked)["predicted_step_ms"]
     assert ms(rows["compute=2x comm=off"][1]) == near(together)
     assert report.page.locator(".comparison h3").inner_text() == "compute=2x"
