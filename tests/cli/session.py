@@ -15,9 +15,17 @@ import termios
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import clean_environment, weft_command
 
 PATIENCE_S = 60
+
+# The Makefile sets this variable when the command is built with a sanitizer.
+needs_prompt_signals = pytest.mark.skipif(
+    os.environ.get("WEFT_SANITIZER") == "tsan",
+    reason="the thread sanitizer runs no signal handler while read() or write() blocks",
+)
 
 
 class Session:

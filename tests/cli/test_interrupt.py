@@ -14,6 +14,7 @@ from tests.cli.session import (
     PATIENCE_S,
     CpuTime,
     Session,
+    needs_prompt_signals,
     screen,
     wait_until_interruptible,
     weft_session,
@@ -58,6 +59,7 @@ def test_ctrl_c_while_working(tmp_path: Path, moment: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job"]
 
 
+@needs_prompt_signals
 def test_ctrl_c_while_waiting_for_standard_input() -> None:
     session = weft_session("info", "-")
     wait_until_interruptible(session.process.pid)
@@ -84,6 +86,7 @@ def test_second_signal_ends_at_once() -> None:
     assert errors == b"weft: interrupted\n"
 
 
+@needs_prompt_signals
 def test_a_blocked_output_pipe_does_not_prevent_an_interrupt(large_output: list[str]) -> None:
     """Ctrl-C ends a command whose output pipe is full, as with an open pager."""
     process = subprocess.Popen(
