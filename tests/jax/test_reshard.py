@@ -30,7 +30,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 ONE_PROCESS = [
     "pairs", "issues", "devices", "shapes", "dtypes", "columns_first", "not_yet_there", "memory", "peak",
-    "pieces", "refusals", "checked", "cached",
+    "pieces", "refusals", "checked", "options", "cached",
 ]  # fmt: skip
 
 

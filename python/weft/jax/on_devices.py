@@ -20,8 +20,11 @@ Piece = Tuple[Any, Box]
 """The device that sends the piece, and the piece's box in the whole array."""
 
 
-def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
+def move(
+    array: Any, sharding: Any, _budget: int, _timeout: float, _may_alias: bool = True
+) -> Any:
     # _budget has no effect, because JAX itself decides how many copies run at the same time.
+    # _may_alias has none, because every piece is sliced out into new memory.
     shape = array.shape
     source = boxes_of(array.sharding, shape)
     target = boxes_of(sharding, shape)

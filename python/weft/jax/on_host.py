@@ -48,7 +48,9 @@ class Route:
     part, the program of this process."""
 
 
-def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
+def move(
+    array: Any, sharding: Any, budget: int, timeout: float, may_alias: bool = True
+) -> Any:
     planned = route(array.shape, array.dtype, array.sharding, sharding, budget)
     shards = {shard.device: shard.data for shard in array.addressable_shards}
     gets = {device: memory.empty(shape_of(box), array.dtype) for device, box in planned.gets}
@@ -65,6 +67,8 @@ def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
             addresses = [address for pair in ends for address in pair]
             peers_of(planned.processes).run(planned.program, addresses, timeout)
     parts = [(device, box, np.asarray(shards[device])) for device, box in planned.kept]
+    if not may_alias:
+        parts = [(device, box, _copied(part)) for device, box, part in parts]
     parts += [(device, box, gets[device]) for device, box in planned.gets]
     return _assembled(array, sharding, parts)
 
@@ -89,6 +93,12 @@ def _assembled(array: Any, sharding: Any, parts: List[Tuple[Any, Box, Any]]) -> 
     return jax.make_array_from_callback(
         shape, sharding, lambda index: by_box[box_at(index, shape)].pop(), dtype=dtype
     )
+
+
+def _copied(part: Any) -> Any:
+    copy = memory.empty(part.shape, part.dtype)
+    copy[...] = part
+    return copy
 
 
 def _address(part: Any) -> int:

@@ -21,6 +21,7 @@ def reshard(
     donate: bool = False,
     timeout: Optional[float] = None,
     dtype: Any = None,
+    may_alias: Optional[bool] = None,
 ) -> Any:
     """Return the array with another sharding, which may use other devices.
 
@@ -35,6 +36,8 @@ def reshard(
       lost, the call raises PeerFailed, and so does every later call that needs the same processes.
     dtype: element type of the result. Elements are cast before the move if that makes them smaller,
       otherwise after it.
+    may_alias: False: the result shares no memory with `array`, also where nothing moves. True and
+      None: it may share memory. True cannot be combined with `donate`, as in jax.device_put.
 
     The call waits until `array` is computed, and returns when the result is complete.
     """
@@ -60,17 +63,32 @@ def reshard(
         )
     if isinstance(sharding, jax.Device):
         sharding = jax.sharding.SingleDeviceSharding(sharding)
+    if may_alias and donate:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
     if dtype is not None and jax.dtypes.canonicalize_dtype(dtype) != array.dtype:
         return _cast(array, sharding, dtype, budget, donate, timeout)
-    if sharding == array.sharding:
-        return array
+    # JAX itself handles donation and copies if nothing moves. It also moves the array if the user
+    # guards transfers to the host: Weft copies elements of CPU devices on the host.
+    both_here = array.is_fully_addressable and sharding.is_fully_addressable
+    if sharding == array.sharding or (both_here and _transfers_are_guarded()):
+        return jax.device_put(array, sharding, donate=donate, may_alias=may_alias)
     devices = array.sharding.device_set | sharding.device_set
     mover = on_host if all(device.platform == "cpu" for device in devices) else on_devices
-    moved = mover.move(array, sharding, budget or 0, TIMEOUT_S if timeout is None else timeout)
+    wait = TIMEOUT_S if timeout is None else timeout
+    moved = mover.move(array, sharding, budget or 0, wait, may_alias is not False)
     layouts.check_parts(moved, array, sharding)
     if donate:
         array.delete()
     return moved
+
+
+def _transfers_are_guarded() -> bool:
+    """Whether the user has set jax.transfer_guard() for the current thread or the job."""
+    import jax
+
+    names = ("device_to_host", "host_to_device", "device_to_device")
+    guards = (getattr(jax.config, f"jax_transfer_guard_{name}", None) for name in names)
+    return any(guard not in (None, "allow") for guard in guards)
 
 
 def _cast(array: Any, sharding: Any, dtype: Any, budget: Any, donate: bool, timeout: Any) -> Any:

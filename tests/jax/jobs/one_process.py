@@ -277,6 +277,41 @@ def checked() -> None:
         on_host.move = usual
 
 
+def options() -> None:
+    """The options have the same effect as those of jax.device_put."""
+    grid = mesh((4, 2))
+    a, b = NamedSharding(grid, P("x", "y")), NamedSharding(grid, P("y", "x"))
+    swapped = NamedSharding(mesh((4, 2), [1, 0, 2, 3, 4, 5, 6, 7]), P("x", "y"))
+    whole = numbers((512, 512))
+
+    def addresses(array: Any) -> set[int]:
+        return {shard.data.unsafe_buffer_pointer() for shard in array.addressable_shards}
+
+    for target in (a, b, swapped, SingleDeviceSharding(jax.devices()[0])):
+        source = jax.device_put(whole, a) + 0
+        result = weft.jax.reshard(source, target, may_alias=False)
+        expect(result, whole, target)
+        assert not addresses(source) & addresses(result), target
+        source = jax.device_put(whole, a) + 0
+        result = weft.jax.reshard(source, target, donate=True)
+        # JAX decides whether it donates an array that does not move.
+        assert source.is_deleted() or target == a, target
+        expect(result, whole, target)
+        source = jax.device_put(whole, a) + 0
+        try:
+            weft.jax.reshard(source, target, donate=True, may_alias=True)
+        except ValueError as error:
+            assert str(error) == "may_alias and donate cannot be True at the same time."
+        else:
+            raise AssertionError("donate and may_alias together were accepted")
+        with jax.transfer_guard("disallow"):
+            moved = weft.jax.reshard(source, target)
+        expect(moved, whole, target)
+    uncommitted = jax.numpy.ones(4)
+    result = weft.jax.reshard(uncommitted, uncommitted.sharding)
+    assert result.committed and not uncommitted.committed
+
+
 def cached() -> None:
     """Plans are kept for repeated shapes, up to a limit."""
     grid = mesh((4, 2))
