@@ -169,3 +169,14 @@ def test_a_job_without_device_work_is_not_said_to_run_on_a_device(weft: Weft, tm
     assert "Test Device" not in weft("info", tmp_path).stdout
     (tmp_path / "rank0.json").write_text(json.dumps(trace))
     assert "Test Device" in weft("info", tmp_path).stdout
+
+
+def test_a_folder_without_traces_is_refused_as_a_whole(weft: Weft, tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"part{number:02}.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "__init__").write_text("")
+    done = weft("info", tmp_path)
+    assert done.returncode == 3 and "none of the 21 files can be read" in done.stderr
+    assert "not a trace" in done.stderr and "the file is empty" not in done.stderr
+    (tmp_path / "rank0.json").write_text("")
+    assert "rank0.json" in weft("info", tmp_path).stderr, "an empty trace is worth naming"

@@ -17,6 +17,7 @@ enum class FindingKind : std::uint8_t {
   kCollective,
   kHostBound,
   kDataLoading,
+  kPythonTime,
   kHostSync,
   kMemoryCopies,
   kSmallKernels,

@@ -9,10 +9,12 @@
 #include <array>
 #include <cstddef>
 
+#include "weft/base/counted.h"
+
 namespace weft::diagnose {
 namespace {
 
-constexpr std::array<FindingKindInfo, 13> kKinds = {{
+constexpr std::array<FindingKindInfo, 14> kKinds = {{
     {FindingKind::kStraggler, "straggler", "the delay",
      "a rank or stage takes longer than its peers for the same work"},
     {FindingKind::kImbalance, "imbalance", "differences between ranks",
@@ -30,6 +32,8 @@ constexpr std::array<FindingKindInfo, 13> kKinds = {{
      "the device waits for the host to launch work"},
     {FindingKind::kDataLoading, "data_loading", "data loading",
      "the host waits for the next batch"},
+    {FindingKind::kPythonTime, "python_time", "the time between ops",
+     "a host thread that computes runs Python or other code between its ops"},
     {FindingKind::kHostSync, "host_sync", "host synchronisation",
      "the host waits for the device before it continues"},
     {FindingKind::kMemoryCopies, "memory_copies", "memory copies",
@@ -199,6 +203,18 @@ void describe_data_loading(const Suspect&, FindingText& text) {
       "before training";
 }
 
+void describe_python_time(const Suspect& suspect, FindingText& text) {
+  const auto& facts = std::get<PythonTimeFacts>(suspect.facts);
+  text.what = fmt::format(
+      "during {} between ops, threads run Python or other code that is not recorded; the longest "
+      "pause takes {:.1f} ms, before {}",
+      counted(suspect.removal.delays.size(), "pause"), ms(facts.longest), facts.before);
+  if (facts.step >= 0) text.what += fmt::format(" of step {}", facts.step);
+  text.advice =
+      "look at the code right before the ops of the list: move logging, metrics, conversions of "
+      "data and checkpoints out of the step, and fuse small ops (torch.compile)";
+}
+
 void describe_host_sync(const Suspect& suspect, FindingText& text) {
   text.what = fmt::format("the host waits for the device {} times instead of running ahead of it",
                           suspect.removal.edges.size());
@@ -256,6 +272,7 @@ constexpr std::array<Describe, kKinds.size()> kDescribe = {
     describe_collective,
     describe_host_bound,
     describe_data_loading,
+    describe_python_time,
     describe_host_sync,
     describe_memory_copies,
     describe_small_kernels,

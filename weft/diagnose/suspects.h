@@ -58,6 +58,11 @@ struct CollectiveFacts {
   bool only_of_its_kind = true;  ///< false if another group has collectives of this kind
   Parallelism parallelism = Parallelism::kUnknown;
 };
+struct PythonTimeFacts {
+  Nanos longest = 0;       ///< length of the longest pause
+  std::string before;      ///< name of the op that follows the longest pause
+  std::int64_t step = -1;  ///< step of this op; -1 if it belongs to no step
+};
 struct SmallKernelFacts {
   Nanos time = 0;  ///< time of all small kernels on all ranks
 };
@@ -70,7 +75,7 @@ struct Suspect {
   std::vector<std::int32_t> ranks;
   /// The data besides the removal that the text of this kind needs. monostate if it needs none.
   std::variant<std::monostate, StragglerFacts, ImbalanceFacts, HostStallFacts, SlowStepFacts,
-               CommunicationFacts, CollectiveFacts, SmallKernelFacts>
+               CommunicationFacts, CollectiveFacts, PythonTimeFacts, SmallKernelFacts>
       facts;
 };
 
@@ -80,7 +85,7 @@ std::vector<Suspect> slow_ranks(const Evidence& evidence);
 std::vector<Suspect> slow_steps(const Evidence& evidence);
 /// Finds suspects of the kinds kExposedCommunication and kCollective.
 std::vector<Suspect> communication(const Evidence& evidence);
-/// Finds suspects of the kinds kHostBound, kDataLoading and kHostSync.
+/// Finds suspects of the kinds kHostBound, kDataLoading, kPythonTime and kHostSync.
 std::vector<Suspect> host_work(const Evidence& evidence);
 /// Finds suspects of the kinds kMemoryCopies, kSmallKernels and kDeviceGaps.
 std::vector<Suspect> device_work(const Evidence& evidence);

@@ -25,6 +25,10 @@ constexpr Nanos kSmallKernel = 10 * kMicrosecond;
 /// only reads back a number. Then the host really waits for the kernels before the copy.
 constexpr Nanos kLongCopy = kMillisecond;
 
+/// Between two ops, a framework always takes some time, and so does the profiler. Only longer
+/// pauses of a thread count as Python time.
+constexpr Nanos kLongPause = 50 * kMicrosecond;
+
 /// Adds the whole duration of the op to the removal.
 void take_op(const Graph& graph, OpId op, Removal& removal) {
   if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
@@ -41,6 +45,27 @@ void take_delays(const Graph& graph, OpId op, Removal& removal) {
   }
 }
 
+/// Returns the ranks without device work whose threads run recorded ops. If a recording shows only
+/// the collectives of a rank, the pauses between them are its compute.
+std::set<std::int32_t> ranks_that_compute_on_host(const Graph& graph,
+                                                  const std::set<std::int32_t>& on_device) {
+  std::set<std::int32_t> ranks;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const bool works = graph.ops.kind[op] == OpKind::kHost && graph.ops.duration[op] > 0;
+    if (works && !on_device.contains(graph.rank(op))) ranks.insert(graph.rank(op));
+  }
+  return ranks;
+}
+
+/// Adds the part of a delay that is not data loading to `pauses`, and keeps the longest one.
+void take_pause(const Graph& graph, OpId op, EdgeId edge, Nanos loads, Suspect& pauses) {
+  const Nanos time = graph.edges[edge].delay - loads;
+  if (time < kLongPause) return;
+  pauses.removal.delays.emplace_back(edge, loads);
+  auto& facts = std::get<PythonTimeFacts>(pauses.facts);
+  if (time > facts.longest) facts = {time, std::string(graph.name(op)), graph.ops.step[op]};
+}
+
 }  // namespace
 
 std::vector<Suspect> host_work(const Evidence& evidence) {
@@ -48,7 +73,9 @@ std::vector<Suspect> host_work(const Evidence& evidence) {
   const Graph& graph = evidence.graph;
   const LoadingTimes loading(evidence.job);
   const std::set<std::int32_t> devices = ranks_with_device_work(graph);
+  const std::set<std::int32_t> on_host = ranks_that_compute_on_host(graph, devices);
   Removal host, load, sync;
+  Suspect pauses{FindingKind::kPythonTime, {}, {}, PythonTimeFacts{}};
   for (OpId op = 0; op < graph.size(); ++op) {
     const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
     if (lane.kind != LaneKind::kHost || lane.rank < 0) continue;
@@ -68,10 +95,12 @@ std::vector<Suspect> host_work(const Evidence& evidence) {
       const Nanos loads = loading.overlap(lane.rank, from, from + edge.delay);
       if (loads > 0) load.delays.emplace_back(e, edge.delay - loads);
       if (loads < edge.delay && on_device) host.delays.emplace_back(e, loads);
+      if (on_host.contains(lane.rank)) take_pause(graph, op, e, loads, pauses);
     }
   }
   return {{FindingKind::kHostBound, std::move(host), {}, {}},
           {FindingKind::kDataLoading, std::move(load), {}, {}},
+          std::move(pauses),
           {FindingKind::kHostSync, std::move(sync), {}, {}}};
 }
 

@@ -70,7 +70,8 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"comm", "comm=off", "no communication: the time that compute alone would take"},
       {"stragglers", "stragglers=off", "every op takes as long as it usually does on other ranks"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
-       "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
+       "DDP(bucket_cap_mb=100): buckets of this many MiB; by default, DDP uses 25 with a first "
+       "bucket of 1 MiB"},
       {"allreduce.pack_mb", "allreduce.pack_mb=32",
        "all-reduces of a step are joined until each moves more than this many MiB; needs --links"},
       {"workers", "workers=4",

@@ -59,6 +59,7 @@ struct FileOutcome {
   std::optional<ProbeLog> probe;
   std::optional<Error> error;
   bool unknown = false;  ///< true if the error is that no reader knows the format
+  bool empty = false;    ///< true if the error is that the file is empty
   Diagnostics diagnostics;
 };
 
@@ -124,13 +125,31 @@ Error unknown_format(const std::string& path, std::string_view head, bool trunca
           path, static_cast<std::int64_t>(start)};
 }
 
+/// Whether the name of a file looks like that of a recording.
+bool is_named_like_a_trace(std::string_view path) {
+  for (const std::string_view end : {".json", ".gz", ".weft", ".pb", ".sqlite", ".et"}) {
+    if (path.ends_with(end)) return true;
+  }
+  return false;
+}
+
+/// If no file of a folder is readable, the error about one of them is only an example.
+Error as_example(Error error, std::size_t files) {
+  if (files > 1) {
+    error.message =
+        "none of the " + std::to_string(files) + " files can be read; this one: " + error.message;
+  }
+  return error;
+}
+
 Status read_one(const std::string& path, const ReadOptions& options, FileOutcome& out) {
   WEFT_ASSIGN(std::unique_ptr<ByteSource> source, open_file(path));
   WEFT_ASSIGN(std::string head, read_up_to(*source, kHeadSize));
   const Format format = recognise(head);
   if (!format.known()) {
-    // An empty file is a damaged recording, not a file of a foreign format.
-    out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
+    // An empty file with the name of a recording is a damaged recording, not a foreign file.
+    out.empty = head.find_first_not_of(" \n\r\t") == std::string::npos;
+    out.unknown = !out.empty || !is_named_like_a_trace(path);
     return tl::unexpected(unknown_format(source->name(), head, source->truncated()));
   }
   // A pipe cannot be opened twice, so the reader gets the bytes that were read already.
@@ -277,6 +296,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   std::vector<FileTraces> traces;
   std::vector<ProbeLog> logs;
   std::optional<Error> first_error;
+  int first_helps = 0;
   bool only_foreign = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     FileOutcome& outcome = outcomes[i];
@@ -286,9 +306,11 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
       const bool fatal = named.contains(files[i]) || outcome.error->code == ErrorCode::kCancelled;
       if (fatal) return tl::unexpected(*outcome.error);
       // If nothing is readable, the error of a damaged recording is more helpful than the error of
-      // a foreign file, such as a README.
-      if (!first_error || (first_error->code == ErrorCode::kBadInput && !outcome.unknown)) {
+      // a foreign file, such as a README. The error of an empty foreign file helps least.
+      const int helps = !outcome.unknown ? 2 : outcome.empty ? 0 : 1;
+      if (!first_error || helps > first_helps) {
         first_error = outcome.error;
+        first_helps = helps;
       }
       diagnostics.add(outcome.unknown ? kSkipped : kUnreadable,
                       outcome.unknown ? files[i] : outcome.error->text());
@@ -301,7 +323,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   turn_into_ranks(logs, traces, diagnostics);
   if (traces.empty()) {
     if (options.share.divided() && only_foreign) return Recording{};
-    if (first_error) return tl::unexpected(*first_error);
+    if (first_error) return tl::unexpected(as_example(*first_error, files.size()));
     if (only_logs) {
       return fail(ErrorCode::kBadInput,
                   "the logs contain no transfers and no calls; record while the job communicates",
