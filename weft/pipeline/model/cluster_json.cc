@@ -29,7 +29,9 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
 }
 
 tl::unexpected<Error> too_large(const char* what, const JsonValue& value) {
-  return bad_input(fmt::format("'{}' holds {}, which is too large", what, value.text));
+  // The JSON reader takes NaN for a number, because Python writes it.
+  const char* why = value.text.ends_with("NaN") ? "not a number" : "too large";
+  return bad_input(fmt::format("'{}' holds {}, which is {}", what, value.text, why));
 }
 
 /// Reads one number for all pairs, or one row per device. The diagonal stays 0.

@@ -133,6 +133,9 @@ TEST(Cluster, ErrorsNameNumbersThatAreTooLarge) {
     EXPECT_NE(why(cluster).find("holds 1e300, which is too large"), std::string::npos)
         << why(cluster);
   }
+  const auto cluster = parse_cluster(R"({"devices": 2, "bandwidth": NaN})", "c.json", "");
+  EXPECT_NE(why(cluster).find("holds NaN, which is not a number"), std::string::npos)
+      << why(cluster);
 }
 
 TEST(Cluster, EachMeasuredPairHasItsOwnRate) {

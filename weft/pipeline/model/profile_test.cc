@@ -173,6 +173,9 @@ TEST(Profile, ErrorsNameTheLayerOrFieldThatIsWrong) {
   EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1e30, "backward_ms": 1}]})")
                 .find("'forward_ms' is 1e30, which is too large"),
             std::string::npos);
+  EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": NaN, "backward_ms": 1}]})")
+                .find("needs a number 'forward_ms'"),
+            std::string::npos);
   EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1, "backward_ms": 1},
                                {"id": "y", "forward_ms": 1, "backward_ms": 1}],
                     "edges": [["x", "y"], ["y", "x"]]})")

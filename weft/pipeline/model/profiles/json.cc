@@ -20,7 +20,8 @@ Result<std::int64_t> layer_number(const JsonValue& layer, const std::string& id,
   const auto number =
       value && value->is_number() ? parse_scaled(value->text, digits) : std::nullopt;
   if (number) return *number;
-  if (value && value->is_number()) {
+  // The JSON reader takes NaN for a number, because Python writes it.
+  if (value && value->is_number() && !value->text.ends_with("NaN")) {
     return bad_input(
         fmt::format("layer '{}': '{}' is {}, which is too large", id, field, value->text));
   }
