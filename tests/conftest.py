@@ -16,6 +16,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "resnet50-w4"
 
+# The name of the sanitizer that the command is built with ("asan", "tsan"), or "". The Makefile sets
+# it. A command with a sanitizer runs about ten times slower, so time limits are longer.
+SANITIZER = os.environ.get("WEFT_SANITIZER", "")
+SLOWDOWN = 10 if SANITIZER else 1
+
 
 def weft_command() -> str:
     command = os.environ.get("WEFT_COMMAND", str(ROOT / "build" / "weft"))
@@ -44,7 +49,7 @@ def weft() -> Weft:
             capture_output=True,
             text=True,
             env=clean_environment(**environment),
-            timeout=120,
+            timeout=120 * SLOWDOWN,
         )
 
     return run

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import clean_environment, weft_command
+from tests.conftest import SANITIZER, SLOWDOWN, clean_environment, weft_command
 
-PATIENCE_S = 60
+PATIENCE_S = 60 * SLOWDOWN
 
-# The Makefile sets this variable when the command is built with a sanitizer.
 needs_prompt_signals = pytest.mark.skipif(
-    os.environ.get("WEFT_SANITIZER") == "tsan",
+    SANITIZER == "tsan",
     reason="the thread sanitizer runs no signal handler while read() or write() blocks",
 )
 

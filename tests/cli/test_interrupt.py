@@ -19,11 +19,11 @@ from tests.cli.session import (
     wait_until_interruptible,
     weft_session,
 )
-from tests.conftest import clean_environment, trace_text, weft_command
+from tests.conftest import SLOWDOWN, clean_environment, trace_text, weft_command
 
 # An interrupted command ends within half a second of the clock on a quiet machine. Two threads may
 # work during that time.
-MOST_CPU_S = 1.0
+MOST_CPU_S = 1.0 * SLOWDOWN
 CTRL_C = "\x03"
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.cli.session import CpuTime, wait_until_interruptible
-from tests.conftest import ROOT, Weft, clean_environment, weft_command
+from tests.conftest import ROOT, SLOWDOWN, Weft, clean_environment, weft_command
 
 EXAMPLES = ROOT / "examples" / "pipeline"
-MOST_CPU_S = 1.5
+MOST_CPU_S = 1.5 * SLOWDOWN
 CLUSTER = ["--cluster", "2 devices, 1GB/s", "--microbatches", "4"]
 
 
@@ -323,7 +323,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, question: int
     wait_until_interruptible(process.pid)
     cpu = CpuTime(process.pid)
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=60 * SLOWDOWN)
     assert cpu.used_since() < MOST_CPU_S
     assert process.returncode == 130
     assert (out, errors) == (b"", b"weft: interrupted\n")
@@ -346,7 +346,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path, words: list[str]) -> None
     assert process.stdout and process.stdout.read(1) == b"{"
     process.stdout.close()
     assert process.stderr and process.stderr.read() == b""
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60 * SLOWDOWN) == 0
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_progress_shows_the_remaining_time(large_trace: Path) -> None:
     time.sleep(0.5)
     session.process.send_signal(signal.SIGCONT)
     assert session.finish() == 0
-    assert re.search(r"reading \d+ MB of 200 MB, \d+ MB/s, \d+ s left", session.output)
+    assert re.search(r"reading \S+ MB of 200 MB, \S+ MB/s, \d+ s left", session.output)
 
 
 @pytest.mark.parametrize("columns", [20, 40])
