@@ -391,3 +391,42 @@ def test_overview_strip_moves_the_view(open_report: Open) -> None:
     view = report.timeline("t.view()")
     assert (view["start"] + view["end"]) / 2 == pytest.approx(length / 2, rel=0.02)
     assert view["end"] - view["start"] == pytest.approx(1e7)
+
+
+def cpu_trace() -> str:
+    """A job on a CPU. Each optimizer range begins in a step and ends in the next one."""
+    events = []
+    for step in range(4):
+        at = 1_000_000 + 10_000 * step
+        for cat, name, ts, dur in (
+            ("user_annotation", f"ProfilerStep#{step + 5}", at, 9_900),
+            ("cpu_op", "aten::linear", at + 1_000, 6_000),
+            ("cpu_op", "aten::addmm", at + 1_500, 5_000),
+            ("user_annotation", "Optimizer.step#SGD.step", at + 9_000, 2_000),
+        ):
+            events.append({"ph": "X", "cat": cat, "name": name, "pid": 1000, "tid": 1000,
+                           "ts": ts, "dur": dur, "args": {}})  # fmt: skip
+    return json.dumps(
+        {"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": events}
+    )
+
+
+def test_steps_of_a_cpu_job_share_a_row_and_fill_the_overview(
+    open_report: Open, weft: Weft, tmp_path: Path
+) -> None:
+    file, page = tmp_path / "cpu.json", tmp_path / "cpu.html"
+    file.write_text(cpu_trace())
+    done = weft("report", file, "-o", page)
+    assert done.returncode == 0, done.stderr
+    report = open_report(page)
+    # The marks; below them the ranges and the outer ops; below these the inner ops.
+    assert report.timeline("m.rows.map((row) => row.last - row.first)") == [4, 8, 4]
+    columns = report.page.evaluate(
+        "(() => { const strip = document.querySelector('canvas.minimap');"
+        " const { width, height } = strip;"
+        " const data = strip.getContext('2d').getImageData(0, 0, width, height).data;"
+        " const bottom = (height - 3) * width;"
+        " return new Set(Array.from({ length: width },"
+        " (_, x) => [...data.slice(4 * (bottom + x), 4 * (bottom + x) + 4)].join())).size; })()"
+    )
+    assert columns > 2, "the strip has bars, and gaps between them"

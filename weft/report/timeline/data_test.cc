@@ -66,6 +66,27 @@ TEST(Timeline, RowsHoldSpansInOrderWithoutOverlap) {
   EXPECT_EQ(next, timeline.spans.size());
 }
 
+TEST(Timeline, StepsOfAThreadShareARowEvenIfTheOptimizerOverlapsWithTheirMarks) {
+  trace::Run run;
+  trace::MadeRank rank(0, 1);
+  for (int step = 0; step < 4; ++step) {
+    const Nanos start = 100'000 * step;
+    rank.annotation("ProfilerStep#" + std::to_string(step), start, 99'000);
+    rank.host("aten::mm", start + 10'000, 50'000);
+    // The optimizer ends in the next step.
+    rank.annotation("Optimizer.step#SGD.step", start + 90'000, 20'000);
+    rank.trace.steps.push_back({step, 0, start, start + 99'000});
+  }
+  run.ranks.push_back(std::move(rank.trace));
+  Diagnostics diagnostics;
+  auto job = predict::make_job(std::move(run), diagnostics);
+  ASSERT_TRUE(job) << job.error().text();
+  const Timeline timeline = make_timeline(*job, nullptr);
+  ASSERT_EQ(timeline.rows.size(), 2U);
+  EXPECT_EQ(timeline.rows[0].last - timeline.rows[0].first, 4U);
+  EXPECT_EQ(name(timeline, timeline.rows[0].first), "ProfilerStep#0");
+}
+
 TEST(Timeline, EveryEventWithADurationIsDrawn) {
   const predict::Job job = example();
   std::int64_t events = 0;

@@ -54,6 +54,23 @@ RowGroup group_of(const trace::Lane& lane, EventKind kind) {
   return lane.on_device ? RowGroup::kStream : RowGroup::kHost;
 }
 
+/// The events among the spans that mark a step, in ascending order.
+std::vector<std::uint32_t> marks_among(const trace::RankTrace& trace,
+                                       const std::vector<LaneSpan>& spans) {
+  std::vector<std::uint32_t> marks;
+  for (const LaneSpan& span : spans) {
+    if (trace.events.kind[span.event] != EventKind::kAnnotation) continue;
+    const auto mark =
+        std::lower_bound(trace.steps.begin(), trace.steps.end(), span.start,
+                         [](const trace::StepMark& step, Nanos time) { return step.start < time; });
+    const bool is_mark = mark != trace.steps.end() && mark->start == span.start &&
+                         mark->end == span.end() && mark->lane == trace.events.lane[span.event];
+    if (is_mark) marks.push_back(span.event);
+  }
+  std::sort(marks.begin(), marks.end());
+  return marks;
+}
+
 std::string name_of(const trace::Lane& lane, RowGroup group, bool only_profiler) {
   const std::string number = std::to_string(lane.tid);
   if (group == RowGroup::kRanges) return "ranges of stream " + number;
@@ -92,7 +109,11 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
     DraftLane lane;
     lane.lane = {0, group, source.device, name_of(source, group, only_profiler)};
     lane.trace_lane = trace_lane;
-    group == RowGroup::kHost || group == RowGroup::kRanges ? nest(spans) : stack(spans);
+    if (group == RowGroup::kHost) {
+      nest_below_marks(spans, marks_among(trace, spans));
+    } else {
+      group == RowGroup::kRanges ? nest(spans) : stack(spans);
+    }
     for (const LaneSpan& span : spans) {
       while (lane.rows.size() <= span.depth) {
         lane.rows.push_back({static_cast<std::uint32_t>(lane.rows.size()), {}, {}});

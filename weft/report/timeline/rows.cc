@@ -5,7 +5,9 @@
 #include "weft/report/timeline/rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "weft/base/sort_runs.h"
 
@@ -18,6 +20,19 @@ void sort_by_start(std::vector<LaneSpan>& spans) {
   sort_runs(spans, [](const LaneSpan& a, const LaneSpan& b) {
     return std::tuple(a.start, -a.duration, a.event) < std::tuple(b.start, -b.duration, b.event);
   });
+}
+
+/// Whether a span overlaps with a mark, but neither contains the other. `marks` is sorted by start.
+bool straddles(const LaneSpan& span, const std::vector<LaneSpan>& marks) {
+  const auto partly = [](const LaneSpan& a, const LaneSpan& b) {
+    return a.start < b.start && b.start < a.end() && a.end() < b.end();
+  };
+  const auto after = std::upper_bound(marks.begin(), marks.end(), span.start,
+                                      [](Nanos t, const LaneSpan& mark) { return t < mark.start; });
+  for (auto mark = after; mark != marks.end() && mark->start < span.end(); ++mark) {
+    if (partly(span, *mark)) return true;
+  }
+  return after != marks.begin() && partly(*std::prev(after), span);
 }
 
 }  // namespace
@@ -33,6 +48,27 @@ void nest(std::vector<LaneSpan>& spans) {
     span.depth = static_cast<std::uint32_t>(open.size());
     open.push_back(span.end());
   }
+}
+
+void nest_below_marks(std::vector<LaneSpan>& spans, const std::vector<std::uint32_t>& marks) {
+  std::vector<LaneSpan> above;
+  std::vector<LaneSpan> others;
+  for (const LaneSpan& span : spans) {
+    const bool is_mark = std::binary_search(marks.begin(), marks.end(), span.event);
+    (is_mark ? above : others).push_back(span);
+  }
+  nest(above);
+  if (std::none_of(others.begin(), others.end(),
+                   [&](const LaneSpan& span) { return straddles(span, above); })) {
+    nest(spans);
+    return;
+  }
+  std::uint32_t rows = 0;
+  for (const LaneSpan& mark : above) rows = std::max(rows, mark.depth + 1);
+  nest(others);
+  for (LaneSpan& span : others) span.depth += rows;
+  spans = std::move(above);
+  spans.insert(spans.end(), others.begin(), others.end());
 }
 
 void stack(std::vector<LaneSpan>& spans) {

@@ -29,6 +29,25 @@ TEST(TimelineRows, LongestOfSpansWithTheSameStartEnclosesTheOthers) {
   EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{1, 0}));
 }
 
+TEST(TimelineRows, SpanAcrossTwoMarksDoesNotPushLaterMarksDown) {
+  // Marks 0, 3 and 6 touch each other. Spans 2 and 5 begin in a mark and end in the next one.
+  const std::vector<LaneSpan> made = {{0, 98, 0},   {10, 20, 1},  {90, 20, 2},  {100, 98, 3},
+                                      {120, 20, 4}, {190, 20, 5}, {200, 98, 6}, {220, 20, 7}};
+  std::vector<LaneSpan> spans = made;
+  nest(spans);
+  EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{0, 1, 1, 2, 3, 3, 4, 5}));
+  spans = made;
+  nest_below_marks(spans, {0, 3, 6});
+  EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{0, 1, 1, 0, 1, 1, 0, 1}));
+}
+
+TEST(TimelineRows, MarksThatContainTheirSpansAreNestedAsUsual) {
+  std::vector<LaneSpan> spans = {
+      {0, 300, 0}, {0, 100, 1}, {10, 20, 2}, {100, 100, 3}, {150, 50, 4}};
+  nest_below_marks(spans, {1, 3});
+  EXPECT_EQ(depths(spans), (std::vector<std::uint32_t>{0, 1, 2, 1, 2}));
+}
+
 TEST(TimelineRows, StreamsUseTheFirstFreeRow) {
   std::vector<LaneSpan> spans = {{0, 100, 0}, {50, 100, 1}, {100, 10, 2}, {120, 5, 3}};
   stack(spans);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a strip above the timeline that shows the whole recording: how busy the devices of all
-// ranks are with spans of each class, and which part of the recording is visible below. A click or
-// a drag moves the visible part.
+// ranks are with spans of each class, and which part of the recording is visible below. If no work
+// on devices was recorded, as in a job on CPUs, the strip shows the outermost ops of all threads. A
+// click or a drag moves the visible part.
 import { element } from "./details";
-import type { TimelineModel } from "./model";
+import type { Row, TimelineModel } from "./model";
 import type { Palette } from "./palette";
 import type { Scene } from "./scene";
 import { fitAll, timeToX, View, xToTime } from "./view";
@@ -17,10 +18,45 @@ export const MINIMAP_HEIGHT = 26;
 type Bins = Float64Array[];
 
 /**
- * Divides `view` into `count` equal bins. For each bin and each class, adds up the time of all
- * device spans of the class in the bin.
+ * The outermost ops of a host thread: all spans that are no ranges, unless a span with the same
+ * property contains them. Takes linear time. `rows` are the rows of the thread, from the top.
  */
-export function fillBins(model: TimelineModel, view: View, count: number): Bins {
+function outermost(model: TimelineModel, rows: Row[]): number[] {
+  const { start, end, label } = model.spans;
+  let found: number[] = [];
+  for (const row of rows) {
+    const both: number[] = [];
+    let next = 0;
+    const takeUntil = (time: number): void => {
+      while (next < found.length && start[found[next]] <= time) both.push(found[next++]);
+    };
+    for (let i = row.first; i < row.last; ++i) {
+      if (/range|profiler/.test(model.classes[model.labelClass[label[i]]])) continue;
+      takeUntil(start[i]);
+      if (both.length === 0 || end[both[both.length - 1]] <= start[i]) both.push(i);
+    }
+    takeUntil(Infinity);
+    found = both;
+  }
+  return found;
+}
+
+/** The spans that the strip shows. */
+function shownSpans(model: TimelineModel): number[] {
+  const rowsOf: Row[][] = model.lanes.map(() => []);
+  for (const row of model.rows) rowsOf[row.lane].push(row);
+  const all = (rows: Row[]) =>
+    rows.flatMap(({ first, last }) => Array.from({ length: last - first }, (_, i) => first + i));
+  const devices = model.lanes.flatMap((lane, i) => (/stream|track/.test(lane.group) ? [rowsOf[i]] : []));
+  if (devices.length > 0) return devices.flatMap(all);
+  return model.lanes.flatMap((lane, i) => (lane.group === "host" ? outermost(model, rowsOf[i]) : []));
+}
+
+/**
+ * Divides `view` into `count` equal bins. For each bin and each class, adds up the time of all
+ * spans of `shown` of the class in the bin.
+ */
+export function fillBins(model: TimelineModel, shown: number[], view: View, count: number): Bins {
   const bins = Array.from({ length: model.classes.length + 1 }, () => new Float64Array(count));
   const size = (view.end - view.start) / count;
   const add = (into: Float64Array, from: number, to: number): void => {
@@ -31,19 +67,16 @@ export function fillBins(model: TimelineModel, view: View, count: number): Bins 
     }
   };
   const { start, end, label } = model.spans;
-  for (const row of model.rows) {
-    if (!/stream|track/.test(model.lanes[row.lane].group)) continue;
-    for (let i = row.first; i < row.last; ++i) {
-      const collective = model.collectiveOf.get(i);
-      let moves = start[i];
-      // A member that ends before the last member arrives did not wait (see paintWaiting() in
-      // paint.ts).
-      if (collective !== undefined && model.collectives[collective].lastArrival <= end[i]) {
-        moves = Math.max(moves, model.collectives[collective].lastArrival);
-        add(bins[model.classes.length], start[i], moves);
-      }
-      add(bins[model.labelClass[label[i]]], moves, end[i]);
+  for (const i of shown) {
+    const collective = model.collectiveOf.get(i);
+    let moves = start[i];
+    // A member that ends before the last member arrives did not wait (see paintWaiting() in
+    // paint.ts).
+    if (collective !== undefined && model.collectives[collective].lastArrival <= end[i]) {
+      moves = Math.max(moves, model.collectives[collective].lastArrival);
+      add(bins[model.classes.length], start[i], moves);
     }
+    add(bins[model.labelClass[label[i]]], moves, end[i]);
   }
   return bins;
 }
@@ -57,9 +90,11 @@ export class Minimap {
   private readonly picture = element("canvas");
   private paintedFor: Palette | null = null;
   private readonly whole: View;
+  private readonly shown: number[];
 
   constructor(private readonly model: TimelineModel, goTo: (time: number) => void) {
     this.whole = fitAll(model);
+    this.shown = shownSpans(model);
     this.canvas.setAttribute("aria-hidden", "true");
     const go = (event: PointerEvent): void => {
       if (event.buttons !== 1) return;
@@ -97,7 +132,7 @@ export class Minimap {
     this.picture.width = width;
     this.picture.height = MINIMAP_HEIGHT;
     const context = this.picture.getContext("2d");
-    const bins = fillBins(this.model, this.whole, width);
+    const bins = fillBins(this.model, this.shown, this.whole, width);
     const colours = [...palette.classes, palette.waitingStyle];
     const sums = bins[0].map((_, x) => bins.reduce((sum, bin) => sum + bin[x], 0));
     const most = sums.reduce((a, b) => Math.max(a, b), 1);
