@@ -258,14 +258,17 @@ std::string op_table(const predict::Job& job, const Finding& finding, const Term
                {"op", Align::kLeft, true}});
   const std::size_t shown = std::min(kOpsShown, finding.ops.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [op, time] = finding.ops[i];
+    const auto& [op, time, pause] = finding.ops[i];
     const std::int32_t rank = graph.rank(op);
-    const Nanos at = graph.ops.recorded_start[op];
+    // If most of the time is in the pause before the op, show the pause.
+    const bool pauses = 2 * pause > time;
+    const Nanos start = graph.ops.recorded_start[op];
+    const Nanos at = pauses && start > pause ? start - pause : start;
     table.add_row({fmt::format("{:.3f}", static_cast<double>(time) / 1e6),
                    rank < 0 ? "-" : std::to_string(rank),
                    graph.ops.step[op] < 0 ? "-" : std::to_string(graph.ops.step[op]),
                    at < 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(at) / 1e6),
-                   lane_words(graph, op), op_words(graph, op)});
+                   lane_words(graph, op), (pauses ? "pause before " : "") + op_words(graph, op)});
   }
   std::string out = table.print(terminal);
   if (finding.count > static_cast<std::int64_t>(shown)) {

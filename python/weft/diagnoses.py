@@ -64,6 +64,8 @@ class FindingOp:
     """When the op starts, on the clock of the first rank."""
     ms: float
     """Time saved on the op and on the pause before it."""
+    pause_ms: float
+    """The part of `ms` that is saved on the pause."""
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,13 @@ void write_rank(JsonWriter& json, const RankDiagnosis& rank) {
 
 void write_finding_ops(JsonWriter& json, const graph::Graph& graph, const Finding& finding) {
   json.key("ops").begin_array();
-  for (const auto& [op, time] : finding.ops) {
+  for (const auto& [op, time, pause] : finding.ops) {
     json.begin_object().field("name", graph.name(op));
     write_known(json, "rank", graph.rank(op));
     write_known(json, "step", graph.ops.step[op]);
     json.field("lane", graph.lanes[graph.ops.lane[op]].name);
     write_known(json, "at_ms", milliseconds(graph.ops.recorded_start[op]));
-    json.field("ms", milliseconds(time)).end_object();
+    json.field("ms", milliseconds(time)).field("pause_ms", milliseconds(pause)).end_object();
   }
   json.end_array();
 }

@@ -293,4 +293,13 @@ FindingText describe(const Suspect& suspect) {
   return text;
 }
 
+std::string about_pauses(const Finding& finding) {
+  if (finding.kind != FindingKind::kStraggler || 2 * finding.pause <= finding.time) return "";
+  return fmt::format(
+      "; {:.0f} % of its delay is in pauses, in which no op was recorded: Python code, sleep, a "
+      "lock, "
+      "or a processor that another process uses",
+      100 * std::min(1.0, static_cast<double>(finding.pause) / static_cast<double>(finding.time)));
+}
+
 }  // namespace weft::diagnose

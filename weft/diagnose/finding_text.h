@@ -18,4 +18,8 @@ struct FindingText {
 };
 FindingText describe(const Suspect& suspect);
 
+/// What to append to Finding::what if a straggler loses most of its time in pauses before ops; else
+/// empty.
+std::string about_pauses(const Finding& finding);
+
 }  // namespace weft::diagnose

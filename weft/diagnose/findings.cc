@@ -93,6 +93,7 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
   parallel_for(findings.size(), [&](std::size_t i) {
     findings[i].gain = step - step_without(replay, findings[i].removal);
     locate(evidence, findings[i]);
+    findings[i].what += about_pauses(findings[i]);
   });
   const auto least = static_cast<Nanos>(options.least_share * static_cast<double>(step));
   std::erase_if(findings, [&](const Finding& f) {

@@ -19,6 +19,13 @@ namespace weft::diagnose {
 
 constexpr std::size_t kFindingOps = 20;  ///< a finding lists at most this many ops
 
+/// An op that loses time through a removal.
+struct FindingOp {
+  graph::OpId op = graph::kNoId;
+  Nanos time = 0;   ///< what the op and the pause before it lose together
+  Nanos pause = 0;  ///< what the pause before the op loses
+};
+
 struct Finding {
   FindingKind kind = FindingKind::kStraggler;
   std::string title;       ///< what is removed: "the delay of rank 2", "memory copies"
@@ -33,9 +40,10 @@ struct Finding {
   /// The finding's time on `rank`, mean per step; includes time that other work hides.
   Nanos time = 0;
   std::int64_t count = 0;  ///< number of ops of the finding, on all ranks
-  /// The ops that lose most time through the removal, each with the time that it loses. Largest
-  /// first, at most kFindingOps.
-  std::vector<std::pair<graph::OpId, Nanos>> ops;
+  /// The part of `time` that is pauses before ops, in which the lane has no recorded op.
+  Nanos pause = 0;
+  /// The ops that lose most time through the removal. Largest first, at most kFindingOps.
+  std::vector<FindingOp> ops;
   std::string advice;  ///< what the user can do about it
   /// The what-if of `weft replay` that is most like the removal; may be empty.
   std::string what_if;

@@ -58,7 +58,7 @@ std::string print(const graph::Graph& graph, const Finding& finding) {
   if (!finding.what_if.empty()) text += "  what-if: " + finding.what_if + "\n";
   text += "  longest ops:";
   for (std::size_t i = 0; i < std::min(kOpsShown, finding.ops.size()); ++i) {
-    const auto& [op, time] = finding.ops[i];
+    const auto& [op, time, pause] = finding.ops[i];
     text += fmt::format(" {} ({}, step {})", graph.name(op), us(time), graph.ops.step[op]);
   }
   return text + "\n";

@@ -67,6 +67,37 @@ TEST(Findings, StragglerNamesTheLateRankAndTheGain) {
   EXPECT_EQ(straggler->lane, "s");
 }
 
+TEST(Findings, OneOfTwoRanksThatSleepsIsChargedTheWholePause) {
+  std::string text = "lane net link -\nlane h0 host 0\nlane h1 host 1\n";
+  for (int step = 1; step <= 3; ++step) {
+    text += fmt::format("step {}\n", step);
+    for (int r = 0; r < 2; ++r) {
+      const std::string before = step == 1 ? "" : fmt::format(" after t{}:collective", step - 1);
+      text += fmt::format("m{0}_{1}: host h{0} 1ms \"forward\"{2}\n", r, step, before);
+      text += fmt::format("n{0}_{1}: host h{0} 173us \"aten::linear\" after m{0}_{1}+{2}us\n", r,
+                          step, r == 1 ? 30'000 : 20);
+      text += fmt::format("x{0}_{1}: arrive h{0} 0 after n{0}_{1}\n", r, step);
+    }
+    text +=
+        fmt::format("t{0}: transfer net 100us after x0_{0}:collective, x1_{0}:collective\n", step);
+  }
+  for (int step = 1; step <= 3; ++step) {
+    text += fmt::format(
+        "c{0}: collective allreduce ranks=2 bytes=1000 transfer=t{0} arrivals=x0_{0},x1_{0}\n",
+        step);
+  }
+  const auto diagnosis = diagnose(job_of(text));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  const Finding* straggler = find(*diagnosis, FindingKind::kStraggler);
+  ASSERT_NE(straggler, nullptr);
+  EXPECT_EQ(straggler->rank, 1);
+  EXPECT_EQ(straggler->gain, 29'980'000);
+  EXPECT_EQ(straggler->pause, 29'980'000);
+  EXPECT_EQ(straggler->ops.front().pause, 29'980'000);
+  EXPECT_NE(straggler->what.find("100 % of its delay is in pauses"), std::string::npos)
+      << straggler->what;
+}
+
 TEST(Findings, GainOfTransfersIsTheirExposedTime) {
   const auto diagnosis = diagnose(job_of(kSlowRank));
   const Finding* transfers = find(*diagnosis, FindingKind::kExposedCommunication);
@@ -94,7 +125,7 @@ TEST(Findings, CountOnlyOpsOfCompleteSteps) {
   EXPECT_EQ(copies->count, static_cast<std::int64_t>(copies->ops.size()));
   EXPECT_EQ(copies->count, static_cast<std::int64_t>(diagnosis->steps.size()));
   EXPECT_EQ(copies->step, 2);
-  EXPECT_EQ(copies->ops.front().second, 150'000);
+  EXPECT_EQ(copies->ops.front().time, 150'000);
 }
 
 TEST(Findings, AreSortedByGainAndHaveTexts) {

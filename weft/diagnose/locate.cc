@@ -66,32 +66,34 @@ Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
 /// Returns the time that each op loses through the removal, including the gaps before the op. Only
 /// ops of complete steps count, because only these steps decide the gain. If the removal has no op
 /// in them, all ops count.
-std::vector<std::pair<OpId, Nanos>> time_taken(const Evidence& evidence, const Removal& removal) {
+std::vector<FindingOp> time_taken(const Evidence& evidence, const Removal& removal) {
   const Graph& graph = evidence.graph;
-  std::map<OpId, Nanos> times;
+  std::map<OpId, FindingOp> times;
   for (const auto& [op, duration] : removal.durations) {
-    times[op] += graph.ops.duration[op] - duration;
+    times[op].time += graph.ops.duration[op] - duration;
   }
   const auto destination = [&](graph::EdgeId edge) {
     const auto next = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), edge);
     return static_cast<OpId>(next - graph.first_edge.begin() - 1);
   };
   for (const auto& [edge, delay] : removal.delays) {
-    times[destination(edge)] += graph.edges[edge].delay - delay;
+    FindingOp& lost = times[destination(edge)];
+    lost.time += graph.edges[edge].delay - delay;
+    lost.pause += graph.edges[edge].delay - delay;
   }
   for (const graph::EdgeId edge : removal.edges) {
     const OpId op = destination(edge);
-    times[op] += waited_for(evidence.replay, op, edge);
+    times[op].time += waited_for(evidence.replay, op, edge);
   }
   std::set<std::int64_t> complete;
   for (const std::size_t s : complete_steps(evidence.steps)) {
     complete.insert(evidence.steps.steps[s]);
   }
-  std::vector<std::pair<OpId, Nanos>> taken, within;
-  for (const auto& each : times) {
-    if (each.second <= 0) continue;
-    taken.push_back(each);
-    if (complete.contains(graph.ops.step[each.first])) within.push_back(each);
+  std::vector<FindingOp> taken, within;
+  for (const auto& [op, lost] : times) {
+    if (lost.time <= 0) continue;
+    taken.push_back({op, lost.time, std::max<Nanos>(0, lost.pause)});
+    if (complete.contains(graph.ops.step[op])) within.push_back(taken.back());
   }
   return within.empty() ? taken : within;
 }
@@ -100,12 +102,15 @@ std::vector<std::pair<OpId, Nanos>> time_taken(const Evidence& evidence, const R
 
 void locate(const Evidence& evidence, Finding& finding) {
   const Graph& graph = evidence.graph;
-  std::vector<std::pair<OpId, Nanos>> taken = time_taken(evidence, finding.removal);
-  Tally tally;
-  for (const auto& [op, time] : taken) tally.add(graph, op, time);
+  std::vector<FindingOp> taken = time_taken(evidence, finding.removal);
+  Tally tally, pauses;
+  for (const FindingOp& each : taken) {
+    tally.add(graph, each.op, each.time);
+    pauses.add(graph, each.op, each.pause);
+  }
   finding.count = static_cast<std::int64_t>(taken.size());
   std::stable_sort(taken.begin(), taken.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+                   [](const FindingOp& a, const FindingOp& b) { return a.time > b.time; });
   taken.resize(std::min(taken.size(), kFindingOps));
   finding.ops = std::move(taken);
 
@@ -122,7 +127,10 @@ void locate(const Evidence& evidence, Finding& finding) {
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
   const auto complete = static_cast<Nanos>(complete_steps(evidence.steps).size());
   const auto own = tally.by_rank.find(finding.rank);
-  if (own != tally.by_rank.end()) finding.time = own->second / std::max<Nanos>(1, complete);
+  if (own != tally.by_rank.end()) {
+    finding.time = own->second / std::max<Nanos>(1, complete);
+    finding.pause = pauses.by_rank[finding.rank] / std::max<Nanos>(1, complete);
+  }
   finding.step = most_of(tally.by_step, finding.rank, std::int32_t{-1});
   const graph::LaneId lane = most_of(tally.by_lane, finding.rank, kNoId);
   if (lane == kNoId) return;

@@ -352,6 +352,22 @@ std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t
   return extra;
 }
 
+/// With two ranks, the longer of two times is a delay if it is this many times as long as the
+/// other. Work that is only somewhat longer may be more work, which even input would divide between
+/// both ranks. A pause does not depend on the amount of work.
+constexpr Nanos kLongWork = 10;
+constexpr Nanos kLongPause = 2;
+/// Differences below this are noise.
+constexpr Nanos kLeastDelay = 100 * kMicrosecond;
+
+/// The usual time of two peers. It is their mean, unless one of them has a clear delay: two ranks
+/// have no majority, and with the mean, a rank that sleeps would be charged only half of its sleep.
+Nanos usual_of_two(Nanos a, Nanos b, Nanos factor) {
+  const auto [shorter, longer] = std::minmax(a, b);
+  const bool delayed = longer - shorter >= kLeastDelay && longer / factor >= shorter;
+  return delayed ? shorter : rounded_mean(a + b, 2);
+}
+
 }  // namespace
 
 IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
@@ -365,6 +381,10 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   // With all rules except kSameName, a group is small. One peer that sleeps would distort the mean
   // of a small group, so the median is used instead.
   const bool robust = options.peers != PeerRule::kSameName;
+  const auto usual = [&](std::vector<Nanos>& peers, Nanos factor) {
+    const bool pair = options.peers == PeerRule::kSamePosition && peers.size() == 2;
+    return pair ? usual_of_two(peers[0], peers[1], factor) : median(peers);
+  };
   std::vector<Nanos> typical(groups, -1);
   IdealTimes ideal;
   ideal.duration.resize(graph.size());
@@ -372,7 +392,7 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     Nanos& value = typical[group[op]];
     if (value < 0) {
       std::vector<Nanos>& peers = durations[group[op]];
-      value = robust || moves_data(graph.ops.kind[op]) ? median(peers) : mean(peers);
+      value = robust || moves_data(graph.ops.kind[op]) ? usual(peers, kLongWork) : mean(peers);
     }
     ideal.duration[op] = value;
   }
@@ -400,7 +420,7 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for_each_edge([&](EdgeId e, std::vector<Nanos>& peers) {
     // The first visit of a group replaces its values by their mean or median. Later visits find
     // only this one value.
-    if (peers.size() > 1) peers.assign(1, robust ? median(peers) : mean(peers));
+    if (peers.size() > 1) peers.assign(1, robust ? usual(peers, kLongPause) : mean(peers));
     ideal.delay[e] = peers.front();
   });
   for (OpId op = 0; op < graph.size(); ++op) {

@@ -58,8 +58,10 @@ struct StragglerOptions {
 /// The durations and delays of a job without stragglers. With kSameName, a transfer takes the
 /// median over its peers, because some transfers take much longer than most. Local work takes the
 /// mean. With the other rules all ops take the median: there are few peers, and a single one that
-/// sleeps would distort a mean. With kSamePosition, if the ranks run the same program, an op that
-/// fewer than half of the ranks have is extra work. Its ideal time is 0.
+/// sleeps would distort a mean. Two rules hold only for kSamePosition. If exactly two ranks have an
+/// op, and the op or the pause before it is much longer on one of them, both take the shorter time.
+/// If the ranks run the same program, an op that fewer than half of the ranks have is extra work.
+/// Its ideal time is 0.
 struct IdealTimes {
   std::vector<Nanos> duration;  ///< one entry per op
   std::vector<Nanos> delay;     ///< one entry per edge

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "weft/base/parallel.h"
@@ -195,6 +196,52 @@ TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
   EXPECT_EQ(report->culprit, CulpritKind::kWorker);
   EXPECT_EQ(report->culprit_rank, 1);
   EXPECT_TRUE(report->stages.empty());
+}
+
+/// Two ranks run two kernels with the given times in us and then a collective. Rank 1 also pauses.
+graph::Graph pair_of_ranks(std::array<int, 2> first, std::array<int, 2> second, int pause = 0) {
+  std::string text = "lane net link -\nlane r0/s stream 0\nlane r1/s stream 1\nstep 1\n";
+  for (std::size_t r = 0; r < 2; ++r) {
+    const std::string rank = std::to_string(r);
+    text += "a" + rank + ": kernel r" + rank + "/s " + std::to_string(first[r]) + "us \"gemm\"\n";
+    text += "b" + rank + ": kernel r" + rank + "/s " + std::to_string(second[r]) +
+            "us \"relu\" after a" + rank + "+" + std::to_string(r == 1 ? pause : 0) + "us\n";
+    text += "x" + rank + ": arrive r" + rank + "/s 0 after b" + rank + "\n";
+  }
+  return parse(text +
+               "t: transfer net 10us after x0:collective, x1:collective\n"
+               "all: collective allreduce ranks=2 transfer=t arrivals=x0,x1\n");
+}
+
+StragglerOptions by_position() {
+  StragglerOptions options;
+  options.peers = PeerRule::kSamePosition;
+  options.keep_delays = true;
+  return options;
+}
+
+TEST(Stragglers, OneOfTwoRanksIsChargedItsWholeDelay) {
+  const auto paused =
+      analyse_stragglers(pair_of_ranks({100, 100}, {50, 50}, 30'000), by_position());
+  ASSERT_TRUE(paused);
+  EXPECT_EQ(paused->simulated_step - paused->ideal_step, 30'000 * kMicrosecond);
+  EXPECT_EQ(paused->culprit_rank, 1);
+  const auto interrupted = analyse_stragglers(pair_of_ranks({100, 9'000}, {50, 50}), by_position());
+  ASSERT_TRUE(interrupted);
+  EXPECT_EQ(interrupted->ideal_step, (100 + 50 + 10) * kMicrosecond);
+}
+
+TEST(Stragglers, MoreWorkOnOneOfTwoRanksIsDividedBetweenThem) {
+  const auto report = analyse_stragglers(pair_of_ranks({1'000, 3'000}, {50, 50}), by_position());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->simulated_step, 3'060 * kMicrosecond);
+  EXPECT_EQ(report->ideal_step, 2'060 * kMicrosecond);
+}
+
+TEST(Stragglers, ClearDelaysOfBothRanksAreCharged) {
+  const auto report = analyse_stragglers(pair_of_ranks({5'000, 100}, {50, 9'000}), by_position());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->ideal_step, (100 + 50 + 10) * kMicrosecond);
 }
 
 /// Three ranks run ten kernels each and then a collective. `more` is a line that only rank 1 has,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the part of the timeline that shows a finding. Finding::removal is the edit of the graph
 // that would remove the finding: shorter ops, shorter delays and removed edges. find_view() takes
-// the op with the largest reduction. A transfer has no recorded span, so for a transfer find_view()
-// takes the arrival of a rank at the same collective. Then find_view() adds room before and after
-// the op.
+// the op with the largest reduction, or the pause before it. A transfer has no recorded span, so
+// for a transfer find_view() takes the arrival of a rank at the same collective. Then find_view()
+// adds room before and after the op.
 #include "weft/report/page/finding_view.h"
 
 #include <algorithm>
@@ -38,20 +38,27 @@ OpId on_rank(const Graph& graph, OpId op, std::int32_t rank) {
   return kNoId;
 }
 
-OpId worst_op(const Graph& graph, const diagnose::Finding& finding) {
-  OpId worst = kNoId;
+/// What loses most time: an op, or the pause of this length before it.
+struct Worst {
+  OpId op = kNoId;
+  Nanos pause = 0;
+};
+
+Worst worst_op(const Graph& graph, const diagnose::Finding& finding) {
+  Worst worst;
   Nanos most = 0;
-  const auto offer = [&](OpId op, Nanos lost) {
+  const auto offer = [&](OpId op, Nanos lost, Nanos pause = 0) {
     const OpId shown = on_rank(graph, op, finding.rank);
     if (shown == kNoId || lost <= most || graph.ops.recorded_start[shown] < 0) return;
     if (finding.step >= 0 && graph.ops.step[op] != finding.step) return;
     most = lost;
-    worst = shown;
+    worst = {shown, pause};
   };
   const diagnose::Removal& removal = finding.removal;
   for (const auto& [op, left] : removal.durations) offer(op, graph.ops.duration[op] - left);
   for (const auto& [edge, left] : removal.delays) {
-    offer(destination(graph, edge), graph.edges[edge].delay - left);
+    const Nanos delay = graph.edges[edge].delay;
+    offer(destination(graph, edge), delay - left, delay);
   }
   // How much time a removed edge costs is unknown without a replay, so each removed edge counts as
   // 1 ns. The op at which such an edge ends is therefore the result only if the removal shortens no
@@ -78,16 +85,18 @@ FindingView whole_step(const Graph& graph, std::int64_t step, std::int32_t rank)
 
 FindingView find_view(const predict::Job& job, const diagnose::Finding& finding) {
   const Graph& graph = job.graph;
-  const OpId op = worst_op(graph, finding);
+  const auto [op, pause] = worst_op(graph, finding);
   if (op == kNoId) {
     return finding.step < 0 ? FindingView{} : whole_step(graph, finding.step, finding.rank);
   }
   const FindingView step = whole_step(graph, graph.ops.step[op], graph.rank(op));
-  const Nanos start = graph.ops.recorded_start[op];
-  const Nanos length = std::max<Nanos>(0, graph.ops.recorded_duration[op]);
+  const Nanos begin = graph.ops.recorded_start[op];
+  const Nanos start = std::max<Nanos>(0, begin - pause);
+  const Nanos length =
+      pause > 0 ? begin - start : std::max<Nanos>(0, graph.ops.recorded_duration[op]);
   const Nanos least = (step.end - step.start) / kLeastShare;
   const Nanos room = std::max(length / 4, (least - length) / 2);
-  return {std::max<Nanos>(0, start - room), start + length + room, op};
+  return {std::max<Nanos>(0, start - room), start + length + room, pause > 0 ? kNoId : op};
 }
 
 }  // namespace weft::report

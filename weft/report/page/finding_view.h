@@ -16,10 +16,10 @@ struct FindingView {
 };
 
 /// Finds the op whose time shrinks most if the finding is removed from the job. If the delay before
-/// an op shrinks most, the result is that op. If the finding has a rank and a step, only ops of
-/// this rank and step are considered. The view has some room before and after the op. If there is
-/// no such op, the view is the whole step of the finding. Takes time linear in the number of ops of
-/// the graph.
+/// an op shrinks most, the view shows the pause before that op, and no op is selected. If the
+/// finding has a rank and a step, only ops of this rank and step are considered. The view has some
+/// room before and after the op. If there is no such op, the view is the whole step of the finding.
+/// Takes time linear in the number of ops of the graph.
 FindingView find_view(const predict::Job& job, const diagnose::Finding& finding);
 
 }  // namespace weft::report

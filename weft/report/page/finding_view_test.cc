@@ -56,11 +56,15 @@ TEST(FindingView, ShowsATransferAtTheArrivalOfTheRank) {
   EXPECT_GE(view.end, 16'000);
 }
 
-TEST(FindingView, ShowsTheOpAfterAGap) {
+TEST(FindingView, ShowsThePauseBeforeAnOp) {
   predict::Job made = job();
   const graph::EdgeId edge = made.graph.first_edge[6];
-  made.graph.edges[edge].delay = 500;
-  EXPECT_EQ(find_view(made, finding(0, 4, {{}, {{edge, 0}}, {}})).op, 6u);
+  made.graph.edges[edge].delay = 4'000;
+  // Op 6 starts at 20 us, so the pause lasts from 16 us to 20 us.
+  const FindingView view = find_view(made, finding(0, 4, {{{6, 11'000}}, {{edge, 0}}, {}}));
+  EXPECT_EQ(view.op, kNoId);
+  EXPECT_EQ(view.start, 15'000);
+  EXPECT_EQ(view.end, 21'000);
 }
 
 TEST(FindingView, ShowsTheSurroundingsOfShortOps) {
