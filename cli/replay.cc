@@ -94,6 +94,7 @@ Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
   progress.show("replaying");
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, options));
   progress.clear();
+  predict::warn_untypical(summary, diagnostics);
   console.result = arguments.has("--json")
                        ? predict::summary_json(summary, diagnostics)
                        : replay_text(summary, arguments.has("--all"), console.out);

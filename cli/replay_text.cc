@@ -163,6 +163,13 @@ std::string steps_text(const ReplaySummary& summary, const Terminal& terminal) {
               range(baseline) + (summary.from_phases ? ", steps back to back"
                                                      : " without profiler, steps back to back"));
   out += made_of(summary, baseline, terminal);
+  if (summary.unprofiled) {
+    const predict::UnprofiledSteps& steps = *summary.unprofiled;
+    out += line(
+        terminal, "measured",
+        fmt::format("{} ms: median of {} steps without profiler ({}..{})", format_ms(steps.median),
+                    steps.count, format_ms(steps.low), format_ms(steps.high)));
+  }
   if (summary.what_if.empty()) return out;
   out += line(terminal, "predicted",
               fmt::format("{} with {}: {} as fast", range(predicted),

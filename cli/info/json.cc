@@ -4,6 +4,7 @@
 #include "cli/info/summary.h"
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
+#include "weft/predict/unprofiled.h"
 
 namespace weft::cli {
 namespace {
@@ -88,6 +89,15 @@ std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Adv
     json.key("missing_ranks").begin_array();
     for (const std::int64_t rank : run.missing_ranks) json.value(rank);
     json.end_array();
+    json.key("unprofiled");
+    if (const auto steps = predict::unprofiled_steps(*run.run)) {
+      json.begin_object().field("steps", steps->count);
+      json.field("median_ms", milliseconds(steps->median));
+      json.field("low_ms", milliseconds(steps->low));
+      json.field("high_ms", milliseconds(steps->high)).end_object();
+    } else {
+      json.null();
+    }
     json.key("ranks").begin_array();
     for (const RankSummary& rank : run.ranks) write_rank(json, rank);
     json.end_array();

@@ -12,6 +12,7 @@
 #include "cli/fold_ranks.h"
 #include "cli/info/summary.h"
 #include "cli/shell/format.h"
+#include "weft/predict/unprofiled.h"
 
 namespace weft::cli {
 namespace {
@@ -192,6 +193,14 @@ std::string transfers_line(const RunSummary& run) {
   return out;
 }
 
+/// A line about the steps that `weft record` timed without profiler; empty if there are none.
+std::string unprofiled_line(const RunSummary& run) {
+  const auto steps = predict::unprofiled_steps(*run.run);
+  if (!steps) return "";
+  return fmt::format("{} steps without profiler: median {} ms ({}..{})", steps->count,
+                     format_ms(steps->median), format_ms(steps->low), format_ms(steps->high));
+}
+
 std::string profiler_line(const RunSummary& run) {
   const auto all = [&](bool trace::ProfilerFacts::*fact) {
     return std::all_of(run.ranks.begin(), run.ranks.end(),
@@ -343,6 +352,7 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
     out += rank_table(run, everything, terminal) + "\n";
     add_wrapped(collectives_line(run));
     if (const std::string line = transfers_line(run); !line.empty()) add_wrapped(line);
+    if (const std::string line = unprofiled_line(run); !line.empty()) add_wrapped(line);
     add_wrapped(profiler_line(run));
   }
   std::vector<Note> advice_notes;

@@ -28,7 +28,9 @@ Result<std::string> answer(const Loaded& loaded, const std::vector<std::string>&
   WEFT_ASSIGN(const auto built, job_of(loaded));
   WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(built->job, what_if, options.links));
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(built->job, options));
-  return predict::summary_json(summary, built->diagnostics);
+  Diagnostics diagnostics = built->diagnostics;
+  predict::warn_untypical(summary, diagnostics);
+  return predict::summary_json(summary, diagnostics);
 }
 
 std::string replay(const PyRun& run, const std::vector<std::string>& what_if,

@@ -43,7 +43,16 @@ from .errors import (
     UsageError,
     WeftError,
 )
-from .replays import Answer, Breakdown, Clock, RankMemoryPeak, RankReplay, Replay, Stragglers
+from .replays import (
+    Answer,
+    Breakdown,
+    Clock,
+    RankMemoryPeak,
+    RankReplay,
+    Replay,
+    Stragglers,
+    Unprofiled,
+)
 from .reports import Report
 from .types import Diagnostic, EventKind, Lane, MemoryCurve, MemoryPeak, Step
 
@@ -88,6 +97,7 @@ __all__ = [
     "Stragglers",
     "Table",
     "Unavailable",
+    "Unprofiled",
     "UsageError",
     "WeftError",
     "diff",

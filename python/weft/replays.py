@@ -111,6 +111,20 @@ class Stragglers:
 
 
 @dataclass(frozen=True)
+class Unprofiled:
+    """The steps that the job took without profiler, as `weft record` timed them."""
+
+    steps: int
+    median_ms: float
+    low_ms: float
+    """A tenth of the steps is shorter."""
+    high_ms: float
+    """A tenth of the steps is longer."""
+    typical: bool
+    """False if the baseline is far from the median: then the recorded steps are not typical."""
+
+
+@dataclass(frozen=True)
 class Replay:
     """Recorded, replayed and predicted step times of the slowest rank of a run, in milliseconds."""
 
@@ -126,6 +140,7 @@ class Replay:
     """Predicted step without the profiler's overhead and without any change."""
     baseline_low_ms: float
     baseline_high_ms: float
+    unprofiled: Unprofiled | None
     predicted_step_ms: float
     """Predicted step without the profiler's overhead and with all what-ifs together."""
     low_ms: float
@@ -192,6 +207,8 @@ def _from_json(text: str) -> Replay:
     data["worth_knowing"] = [Answer(**answer) for answer in data["worth_knowing"]]
     if data["stragglers"] is not None:
         data["stragglers"] = Stragglers(**data["stragglers"])
+    if data["unprofiled"] is not None:
+        data["unprofiled"] = Unprofiled(**data["unprofiled"])
     data["diagnostics"] = [Diagnostic(**item) for item in data["diagnostics"]]
     return Replay(**data, _json=text)
 

@@ -147,6 +147,7 @@ Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
   if (summary.ranks.size() > 1) {
     WEFT_ASSIGN(summary.stragglers, sim::analyse_stragglers(job.graph, straggler_options(job)));
   }
+  summary.unprofiled = unprofiled_steps(job.run);
   summary.ops = job.graph.size();
   summary.edges = job.graph.edges.size();
   summary.inferred_edges = static_cast<std::size_t>(

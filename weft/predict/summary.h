@@ -10,6 +10,7 @@
 
 #include "weft/base/diagnostics.h"
 #include "weft/predict/predict.h"
+#include "weft/predict/unprofiled.h"
 #include "weft/sim/memory.h"
 #include "weft/sim/stragglers.h"
 
@@ -58,6 +59,8 @@ struct ReplaySummary {
   /// Answers to common what-ifs; empty if the user asked what-ifs.
   std::vector<Answer> worth_knowing;
   std::optional<sim::StragglerReport> stragglers;  ///< nullopt if there is only one rank
+  /// The job's steps without profiler, as `weft record` timed them; nullopt if unknown.
+  std::optional<UnprofiledSteps> unprofiled;
   std::size_t ops = 0, edges = 0, inferred_edges = 0;
 
   /// Returns the best bucket size in worth_knowing: the answer about a bucket size that has the

@@ -122,6 +122,18 @@ void write_stragglers(JsonWriter& json, const std::optional<sim::StragglerReport
   json.end_object();
 }
 
+void write_unprofiled(JsonWriter& json, const ReplaySummary& summary) {
+  json.key("unprofiled");
+  if (!summary.unprofiled) {
+    json.null();
+    return;
+  }
+  const UnprofiledSteps& steps = *summary.unprofiled;
+  json.begin_object().field("steps", steps.count).field("median_ms", milliseconds(steps.median));
+  json.field("low_ms", milliseconds(steps.low)).field("high_ms", milliseconds(steps.high));
+  json.field("typical", is_typical(steps, summary.prediction.baseline)).end_object();
+}
+
 }  // namespace
 
 std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagnostics) {
@@ -142,6 +154,7 @@ std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagno
   json.field("baseline_step_ms", milliseconds(baseline.step));
   json.field("baseline_low_ms", milliseconds(baseline.low));
   json.field("baseline_high_ms", milliseconds(baseline.high));
+  write_unprofiled(json, summary);
   json.field("predicted_step_ms", milliseconds(predicted.step));
   json.field("low_ms", milliseconds(predicted.low));
   json.field("high_ms", milliseconds(predicted.high));

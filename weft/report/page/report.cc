@@ -60,12 +60,14 @@ std::vector<ReproduceCommand> commands(const ReportOptions& options) {
 }  // namespace
 
 Result<Report> make_report(const predict::Job& job, const ReportOptions& options,
-                           const Diagnostics& diagnostics) {
+                           const Diagnostics& loading) {
   predict::PredictOptions prediction;
   prediction.links = options.links;
   WEFT_ASSIGN(std::vector<predict::Answer> asked, answer(job, options));
   WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, prediction));
+  Diagnostics diagnostics = loading;
+  predict::warn_untypical(summary, diagnostics);
 
   // The page links each finding to a part of the timeline. In a large timeline, short neighbouring
   // spans are merged, but not in these parts; otherwise the op of a finding could disappear in a
