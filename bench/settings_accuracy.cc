@@ -23,8 +23,8 @@ using namespace weft::accuracy;
 constexpr Limits kBars = {0.02, 0.06, 0.95, 0, 0.85, 0.97, 0.08};
 constexpr Limits kBarsWithoutTable = {0.06, 1, 0.0, 0, 0.85, 0.97, 1};
 /// What this version reaches on the jobs in bench/data.
-constexpr Limits kReached = {0.023, 0.156, 0.98, 0, 0.57, 1, 0.065};
-constexpr Limits kReachedWithoutTable = {0.0135, 0.165, 0.93, 1, 0.85, 1, 0.115};
+constexpr Limits kReached = {0.006, 0.08, 0.98, 0, 0.82, 1, 0.088};
+constexpr Limits kReachedWithoutTable = {0.01, 0.08, 0.98, 0, 0.85, 1, 0.115};
 
 int fail_with(const std::string& what) {
   std::fprintf(stderr, "settings_accuracy: %s\n", what.c_str());

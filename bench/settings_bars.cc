@@ -78,10 +78,11 @@ void add_cells(std::vector<std::string>& cells, const Answer& answer, const Sett
     cells.insert(cells.end(), {"refused", "", "", ""});
     return;
   }
-  const double half = (answer.bar.high - answer.bar.low) / 2 / answer.step;
+  const std::string bar = "-" + per_cent(1 - answer.bar.low / answer.step, 1) + " +" +
+                          per_cent(answer.bar.high / answer.step - 1, 1);
   cells.insert(cells.end(),
                {fixed(answer.step, 1), signed_per_cent(beyond(answer.step, setting.measured)),
-                signed_per_cent(beyond(answer.step, setting.noise)), "±" + per_cent(half, 1)});
+                signed_per_cent(beyond(answer.step, setting.noise)), bar});
 }
 
 }  // namespace

@@ -189,6 +189,15 @@ def test_error_bars_are_wider_without_a_table(weft: Weft) -> None:
     assert width(*question) > width(*question, "--links", LINKS)
 
 
+def test_unknown_latency_is_refused_with_what_to_measure(weft: Weft) -> None:
+    question = ["--what-if", "ddp.bucket_mb=1"]
+    done = weft("replay", EXAMPLE, *question)
+    assert done.returncode == 2
+    assert "transfers of less than 17.3 MB" in done.stderr
+    assert "'weft calibrate --collectives all_reduce --sizes 512KiB..32MiB'" in done.stderr
+    assert weft("replay", EXAMPLE, "--links", LINKS, *question).returncode == 0
+
+
 def test_steps_can_be_chosen(weft: Weft) -> None:
     report = replay(weft, EXAMPLE, "--steps", "5,4")
     assert report["steps"] == [4, 5]
@@ -316,7 +325,7 @@ def test_notes_go_to_stderr(weft: Weft) -> None:
 
 def test_plan_is_written_and_read_back(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    questions = ["--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x"]
+    questions = ["--links", LINKS, "--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x"]
     asked = replay(weft, EXAMPLE, *questions, "-o", path)
     plan = json.loads(path.read_text())
     assert plan == {
@@ -326,7 +335,7 @@ def test_plan_is_written_and_read_back(weft: Weft, tmp_path: Path) -> None:
         "baseline_step_ms": asked["baseline_step_ms"],
         "inputs": [str(EXAMPLE)],
     }
-    again = replay(weft, EXAMPLE, "--plan", path)
+    again = replay(weft, EXAMPLE, "--links", LINKS, "--plan", path)
     assert again["what_if"] == asked["what_if"]
     assert again["predicted_step_ms"] == asked["predicted_step_ms"]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a transfer, given its collective, number of ranks and size. It comes from measured
-// link tables. For a collective without a table, it comes from a line that is fitted to the
-// transfers of the recording. The file format of tables is in docs/formats/links.md.
+// The time of a transfer, given its collective, number of ranks and size, and how sure that time
+// is. It comes from measured link tables and from the transfers of the recording. The file format
+// of tables is in docs/formats/links.md.
 #pragma once
 
 #include <cstdint>
@@ -80,22 +80,28 @@ std::string write_links(const std::vector<LinkTable>& tables);
 /// once.
 Nanos expected_time(Nanos alone, Nanos back_to_back);
 
-/// Transfer times for a job. They come from measured tables if there are any, otherwise from the
-/// recording.
+/// Transfer times for a job. A link table gives their shape, and the recorded transfers move its
+/// level (link_model.cc says how far). Without a table the times come from the recording alone.
 class LinkModel {
  public:
   LinkModel() = default;
-  /// Fits a line (latency + bytes / bandwidth) to the recorded transfers of each collective kind
-  /// and group size. The slope is the median of the slopes between all pairs of sizes (Theil-Sen
-  /// estimator). If the sizes are too similar, the line goes through the origin. For a transfer
-  /// that shared the network, the fit uses the time that the transfer would have taken alone.
-  /// Quadratic in the number of different sizes.
+  /// Compares the tables with the recorded transfers. Also fits a line (latency + bytes /
+  /// bandwidth) to the recorded transfers of each collective kind and group size. The slope is the
+  /// median of the slopes between all pairs of sizes (Theil-Sen estimator). If the sizes are too
+  /// similar, the line goes through the origin. For a transfer that shared the network, the time
+  /// counts that the transfer would have taken alone. Quadratic in the number of different sizes.
   LinkModel(std::vector<LinkTable> measured, const graph::Graph& recording);
 
   struct Estimate {
     Nanos time = 0;
     Nanos latency = 0;      ///< the part of the time that does not depend on bandwidth
     bool measured = false;  ///< true: from a table; false: from the recording
+    /// Relative standard error of the time. Transfers of one job have this error together, because
+    /// it is an error of the speed of the network.
+    double error = 0;
+    /// At least `time`. The transfer may take this long if it is smaller than all transfers for
+    /// which there is evidence, because its latency is unknown. In other cases equal to `time`.
+    Nanos longest = 0;
   };
   /// Estimates the time of a transfer. Returns nullopt if there is neither a table nor a recorded
   /// transfer of this kind and group size.
@@ -105,16 +111,38 @@ class LinkModel {
   /// Of the tables of this kind, finds the one whose number of ranks has the smallest ratio to
   /// `ranks`. Returns its number of ranks, or nullopt if there is no table of this kind.
   std::optional<std::int32_t> nearest_table(graph::CollectiveKind kind, std::int32_t ranks) const;
+  /// Returns the size of the smallest transfer for which there is evidence, or -1 if there is none.
+  Bytes smallest_known(graph::CollectiveKind kind, std::int32_t ranks) const;
 
  private:
-  struct Line {
-    graph::CollectiveKind kind;
-    std::int32_t ranks;
-    double latency_ns, ns_per_byte;
+  struct Sample {
+    Bytes bytes;
+    double time;
   };
+  struct Line {
+    graph::CollectiveKind kind = graph::CollectiveKind::kOther;
+    std::int32_t ranks = 0;
+    double latency_ns = 0, ns_per_byte = 0;
+    Bytes smallest = 0, largest = 0;  ///< the sizes of the recorded transfers
+    double time_of_smallest = 0;
+    double error = 0;  ///< standard deviation of log(recorded time / time of the line)
+  };
+  struct Level {  ///< how the network of the job compares with the network of a table
+    graph::CollectiveKind kind = graph::CollectiveKind::kOther;
+    std::int32_t ranks = 0;
+    double factor = 1;  ///< times of the table are multiplied by this
+    double error = 0;   ///< relative standard error of the factor
+  };
+  static Line fit(graph::CollectiveKind kind, std::int32_t ranks,
+                  const std::vector<Sample>& samples);
+  static Level compare(const LinkTable& table, const std::vector<Sample>& samples);
   const LinkTable* table(graph::CollectiveKind kind, std::int32_t ranks) const;
+  const Line* line(graph::CollectiveKind kind, std::int32_t ranks) const;
+  Level level_of(const LinkTable& table) const;
+
   std::vector<LinkTable> tables_;
   std::vector<Line> lines_;
+  std::vector<Level> levels_;
 };
 
 }  // namespace weft::cost

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "weft/base/file.h"
@@ -216,10 +217,19 @@ TEST(LinkModel, SimilarSizesGiveNoLatency) {
   EXPECT_EQ(estimate->latency, 0);
 }
 
-TEST(LinkModel, PrefersTheMeasuredTable) {
+/// A table of two ranks with 10 us for 1000 bytes, 20 us for 2000 and 30.5 us for 3000. Its samples
+/// scatter by this relative standard deviation.
+LinkTable table_with_scatter(double scatter) {
   LinkTable table = parse_one(kTable);
   table.ranks = 2;
-  const LinkModel model({table}, recording({{1000, 99'000}, {2000, 999'000}}));
+  for (LinkRow& row : table.rows) {
+    row.spread = std::llround(1.349 * scatter * static_cast<double>(row.alone));
+  }
+  return table;
+}
+
+TEST(LinkModel, TheTableGivesTheShape) {
+  const LinkModel model({table_with_scatter(0.05)}, recording({{2000, 20'000}, {2000, 20'000}}));
   const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 1500);
   ASSERT_TRUE(estimate);
   EXPECT_EQ(estimate->time, 15'000);
@@ -227,6 +237,66 @@ TEST(LinkModel, PrefersTheMeasuredTable) {
   EXPECT_TRUE(estimate->measured);
   EXPECT_TRUE(model.has_table(CollectiveKind::kAllReduce, 2));
   EXPECT_FALSE(model.has_table(CollectiveKind::kAllReduce, 4));
+}
+
+TEST(LinkModel, EachSourceCountsByTheInverseOfItsVariance) {
+  // The recorded transfers took 0.8 times as long as in the table, give or take 10 %.
+  const auto job = recording({{2000, 14'600}, {2000, 16'000}, {2000, 17'530}});
+  const auto level = [&](double scatter) {
+    const LinkModel model({table_with_scatter(scatter)}, job);
+    return static_cast<double>(model.transfer(CollectiveKind::kAllReduce, 2, 1000)->time) / 10'000;
+  };
+  EXPECT_NEAR(level(0.02), 1.0, 0.02);
+  const double equal = level(0.11);
+  EXPECT_NEAR(equal, 0.894, 0.01) << "equal variance: the geometric mean of both";
+  EXPECT_LT(level(0.2), equal);
+  EXPECT_NEAR(level(2), 0.8, 0.01);
+}
+
+TEST(LinkModel, ATableOfOtherConditionsIsRescaled) {
+  // Scatter cannot explain a factor of 3, so the recording decides.
+  const LinkModel model({table_with_scatter(0.02)},
+                        recording({{2000, 59'000}, {2000, 60'000}, {2000, 61'000}}));
+  const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 1000);
+  ASSERT_TRUE(estimate);
+  EXPECT_NEAR(static_cast<double>(estimate->time), 30'000, 600);
+}
+
+TEST(LinkModel, AnotherGroupSizeHasTheSameNetworkWithALargerError) {
+  LinkTable larger = table_with_scatter(0.02);
+  larger.ranks = 4;
+  const LinkModel model({table_with_scatter(0.02), larger},
+                        recording({{2000, 60'000}, {2000, 60'000}, {2000, 60'000}}));
+  const auto two = model.transfer(CollectiveKind::kAllReduce, 2, 1000);
+  const auto four = model.transfer(CollectiveKind::kAllReduce, 4, 1000);
+  ASSERT_TRUE(two && four);
+  EXPECT_EQ(four->time, two->time);
+  EXPECT_GT(four->error, two->error);
+}
+
+TEST(LinkModel, TheErrorGrowsBeyondTheLargestSize) {
+  const LinkModel tabled({table_with_scatter(0.05)}, recording({{2000, 20'000}}));
+  const LinkModel recorded({}, recording({{1000, 10'000}, {2000, 20'000}, {3000, 30'000}}));
+  for (const LinkModel* model : {&tabled, &recorded}) {
+    const auto error = [&](Bytes bytes) {
+      return model->transfer(CollectiveKind::kAllReduce, 2, bytes)->error;
+    };
+    EXPECT_EQ(error(2000), error(3000));
+    EXPECT_GT(error(6000), error(3000));
+    EXPECT_GT(error(24000), error(6000) + 0.05);
+  }
+}
+
+TEST(LinkModel, WithoutATableSmallTransfersHaveUnknownLatency) {
+  const LinkModel model({}, recording({{1000, 10'000}, {2000, 20'000}, {3000, 30'000}}));
+  const auto small = model.transfer(CollectiveKind::kAllReduce, 2, 100);
+  const auto known = model.transfer(CollectiveKind::kAllReduce, 2, 1500);
+  ASSERT_TRUE(small && known);
+  EXPECT_EQ(small->time, 1'000);
+  EXPECT_EQ(small->longest, 10'000) << "it takes at most as long as the smallest recorded one";
+  EXPECT_EQ(known->longest, known->time);
+  EXPECT_EQ(model.smallest_known(CollectiveKind::kAllReduce, 2), 1000);
+  EXPECT_EQ(model.smallest_known(CollectiveKind::kAllGather, 2), -1);
 }
 
 TEST(LinkModel, CollectivesNeitherMeasuredNorRecordedAreUnknown) {

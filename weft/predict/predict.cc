@@ -14,6 +14,7 @@
 #include "weft/graph/unroll.h"
 #include "weft/predict/changes.h"
 #include "weft/predict/edits.h"
+#include "weft/predict/error_bar.h"
 #include "weft/predict/packs.h"
 #include "weft/sim/contention.h"
 #include "weft/sim/replay.h"
@@ -31,18 +32,6 @@ using graph::OpKind;
 /// repetitions are a warm-up, in which the host gets ahead of the device and the ranks reach a
 /// steady state.
 constexpr int kRepetitions = 4;
-/// Half the width of the error bar, as a share of the step. This is the largest error that
-/// bench/accuracy has measured.
-constexpr double kModelError = 0.06;
-/// Half the width of the error bar if transfer times come from the recording and not from a link
-/// table.
-constexpr double kModelErrorWithoutTable = 0.12;
-/// What each doubling of the number of workers beyond a measured number adds to the error.
-/// bench/testbed_accuracy.py compares predictions for twice as many workers with measured steps.
-/// The largest error was 9.5 %, which is kModelError and this error together. Every doubling makes
-/// the same error again, so the errors of several doublings add up.
-constexpr double kErrorPerDoubling = 0.08;
-
 std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
   for (const graph::Lane& lane : graph.lanes) {
@@ -61,16 +50,20 @@ class Predictor::Core {
         links_(options.links, job.graph) {
     clean();
     with_tables(clean_);
-    baseline_ = settle(clean_, error_of({}));
-    if (!baseline_) return;
-    // The estimate of the profiler's cost may be wrong by up to a third
-    // (docs/design/prediction.md). The error bar must include this error.
-    const auto step = static_cast<double>(baseline_->step);
+    evidence_ = error_evidence(job_);
+    Result<Settled> settled = settle_with_range(clean_, evidence_);
+    if (!settled) {
+      baseline_ = tl::unexpected(settled.error());
+      return;
+    }
+    const auto step = static_cast<double>(settled->step.step);
     const auto recorded = static_cast<double>(recorded_steps(job_.graph).slowest_mean());
     if (!options_.keep_profiler && step > 0) {
-      overhead_uncertainty_ = std::max(0.0, (recorded - step) / step / 3);
+      evidence_.profiler = std::max(0.0, (recorded - step) / step);
     }
-    set_error_bar(*baseline_, error_of({}));
+    evidence_.baseline = settled->step.step;
+    set_error_bar(settled->step, settled->range, evidence_);
+    baseline_ = std::move(settled->step);
   }
 
   double interference() const { return interference_.slowdown; }
@@ -91,17 +84,24 @@ class Predictor::Core {
     }
     Result<graph::Graph> changed = apply_what_ifs(clean_, what_ifs);
     if (!changed) return refuse(changed.error());
-    const WorkerEvidence evidence = evidence_for(what_ifs);
-    Result<StepPrediction> answer =
-        settle(*changed, std::hypot(error_of(what_ifs), kErrorPerDoubling * evidence.doublings));
-    if (answer && evidence.doublings > 0) answer->extrapolated_from = evidence.ranks;
-    return answer;
+    const WorkerEvidence workers = evidence_for(what_ifs);
+    ErrorEvidence evidence = evidence_;
+    evidence.worker_doublings = workers.doublings;
+    WEFT_ASSIGN(Settled settled, settle_with_range(*changed, evidence));
+    if (const auto why = unknown_latency(*changed, links_, settled.step.step, settled.range)) {
+      return refuse(
+          usage_error(what_ifs.front().text + " cannot be answered from this recording: " + *why)
+              .value());
+    }
+    if (workers.doublings > 0) settled.step.extrapolated_from = workers.ranks;
+    return std::move(settled.step);
   }
 
   const graph::Graph& clean_graph() const { return clean_; }
   const std::vector<std::int64_t>& steps() const { return options_.steps; }
   Result<StepPrediction> settle(const graph::Graph& graph) const {
-    return settle(graph, error_of({}));
+    WEFT_ASSIGN(Settled settled, settle_with_range(graph, evidence_));
+    return std::move(settled.step);
   }
 
   std::vector<std::string> answerable() const {
@@ -270,19 +270,6 @@ class Predictor::Core {
     return graph;
   }
 
-  /// Returns half the width of the error bar for these what-ifs, as a share of the step. Recorded
-  /// transfer times are less certain than those of link tables, because compute ran at the same
-  /// time.
-  double error_of(const std::vector<WhatIf>& what_ifs) const {
-    const bool without_transfers =
-        job_.graph.collectives.empty() ||
-        std::any_of(what_ifs.begin(), what_ifs.end(),
-                    [](const WhatIf& what_if) { return what_if.kind == WhatIf::Kind::kCommOff; });
-    const bool all_ranks = static_cast<std::int64_t>(job_.run.ranks.size()) >= job_.run.world;
-    const bool known = uses_tables() && all_ranks;
-    return known || without_transfers ? kModelError : kModelErrorWithoutTable;
-  }
-
   /// Returns the evidence for the number of workers that the what-ifs ask for. If they ask for
   /// none, nothing is extrapolated.
   WorkerEvidence evidence_for(const std::vector<WhatIf>& what_ifs) const {
@@ -301,8 +288,14 @@ class Predictor::Core {
                        [](const trace::RankTrace& rank) { return !rank.steps.empty(); });
   }
 
+  struct Settled {
+    StepPrediction step;
+    NetworkRange range;
+  };
   /// Repeats the steps of `graph`, replays them with contention and measures the last repetition.
-  Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
+  /// Replays them again with slower and faster transfers, to find the ends of the error bar.
+  Result<Settled> settle_with_range(const graph::Graph& graph,
+                                    const ErrorEvidence& evidence) const {
     const std::vector<std::int64_t>& once =
         options_.steps.empty() ? job_.graph.steps : options_.steps;
     std::vector<std::int64_t> sequence;
@@ -312,14 +305,42 @@ class Predictor::Core {
     WEFT_ASSIGN(const graph::Graph unrolled, graph::unroll(graph, sequence));
     sim::Replay replay(unrolled);
     replay.run();
-    if (interference_.slowdown > 1) {
-      std::vector<double> slowdown(unrolled.size(), 1.0);
-      for (OpId op = 0; op < unrolled.size(); ++op) {
-        if (unrolled.ops.kind[op] == OpKind::kKernel) slowdown[op] = interference_.slowdown;
-      }
-      sim::Contention contention(unrolled, slowdown);
-      contention.settle(replay, unrolled.ops.duration);
+    std::vector<double> slowdown(unrolled.size(), 1.0);
+    for (OpId op = 0; op < unrolled.size(); ++op) {
+      if (unrolled.ops.kind[op] == OpKind::kKernel) slowdown[op] = interference_.slowdown;
     }
+    sim::Contention contention(unrolled, slowdown);
+    contention.settle(replay, unrolled.ops.duration);
+    Settled result{measure(unrolled, replay, once.size()), {}};
+    const TransferRanges ranges = transfer_ranges(unrolled, links_);
+    const auto step_with = [&](const std::vector<Nanos>& times) {
+      std::vector<Nanos> work = unrolled.ops.duration;
+      for (std::size_t i = 0; i < times.size(); ++i) work[ranges.transfers[i]] = times[i];
+      if (work == unrolled.ops.duration) return result.step.step;
+      contention.settle(replay, work);
+      return slowest_step(replayed_steps(replay), once.size());
+    };
+    result.range = {step_with(ranges.slow), step_with(ranges.fast), step_with(ranges.latency)};
+    set_error_bar(result.step, result.range, evidence);
+    return result;
+  }
+
+  /// Returns the mean of the last `count` steps of the slowest rank.
+  static Nanos slowest_step(const StepTimes& times, std::size_t count) {
+    Nanos slowest = 0;
+    for (const std::vector<Nanos>& periods : times.period) {
+      Nanos sum = 0;
+      for (std::size_t s = periods.size() - count; s < periods.size(); ++s) {
+        sum += std::max<Nanos>(0, periods[s]);
+      }
+      slowest = std::max(slowest, sum / static_cast<Nanos>(count));
+    }
+    return slowest;
+  }
+
+  /// Measures the last `count` steps of a replay.
+  static StepPrediction measure(const graph::Graph& graph, const sim::Replay& replay,
+                                std::size_t count) {
     const StepTimes times = replayed_steps(replay);
     StepPrediction result;
     result.ranks = times.ranks;
@@ -327,34 +348,26 @@ class Predictor::Core {
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       Nanos sum = 0, last = 0;
       std::vector<Nanos>& steps = result.rank_steps.emplace_back();
-      for (std::size_t s = sequence.size() - once.size(); s < sequence.size(); ++s) {
+      for (std::size_t s = times.steps.size() - count; s < times.steps.size(); ++s) {
         steps.push_back(std::max<Nanos>(0, times.period[r][s]));
         sum += steps.back();
         last = std::max(last, times.end[r][s]);
       }
-      result.rank_step.push_back(sum / static_cast<Nanos>(once.size()));
+      result.rank_step.push_back(sum / static_cast<Nanos>(count));
       result.step = std::max(result.step, result.rank_step.back());
       windows.push_back({times.ranks[r], last - sum, last});
     }
-    const auto parts = break_down(unrolled, replay.starts(), replay.ends(), windows);
+    const auto parts = break_down(graph, replay.starts(), replay.ends(), windows);
     // Find the slowest rank. Of the ranks within 0.1 % of the longest step, it is the one that
     // waits least.
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       if (result.rank_step[r] < result.step - result.step / 1000) continue;
-      const Breakdown mean =
-          mean_of(parts[r], static_cast<Nanos>(once.size()), result.rank_step[r]);
+      const Breakdown mean = mean_of(parts[r], static_cast<Nanos>(count), result.rank_step[r]);
       if (result.slowest_rank >= 0 && mean.waiting >= result.breakdown.waiting) continue;
       result.slowest_rank = times.ranks[r];
       result.breakdown = mean;
     }
-    set_error_bar(result, error);
     return result;
-  }
-
-  void set_error_bar(StepPrediction& result, double error) const {
-    const double spread = std::min(1.0, std::hypot(error, step_spread(), overhead_uncertainty_));
-    result.low = std::llround(static_cast<double>(result.step) * (1 - spread));
-    result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
   }
 
   /// Returns `sum` divided by the number of steps. The rounding error is added to `host`, so that
@@ -365,34 +378,13 @@ class Predictor::Core {
     return mean;
   }
 
-  /// Returns how much the recorded steps differ. This is the standard error of their mean as a
-  /// share of the mean, for the rank with the largest such error.
-  double step_spread() const {
-    const StepTimes times = recorded_steps(job_.graph);
-    double worst = 0;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      double sum = 0, squares = 0, n = 0;
-      for (const Nanos p : times.period[r]) {
-        if (p < 0) continue;
-        sum += static_cast<double>(p);
-        squares += static_cast<double>(p) * static_cast<double>(p);
-        n += 1;
-      }
-      if (n < 2 || sum <= 0) continue;
-      const double mean = sum / n;
-      const double variance = std::max(0.0, (squares - n * mean * mean) / (n - 1));
-      worst = std::max(worst, std::sqrt(variance / n) / mean);
-    }
-    return worst;
-  }
-
   const Job& job_;
   const PredictOptions options_;
   graph::Graph clean_;
   cost::Interference interference_;
   cost::LinkModel links_;
   Nanos mean_overhead_ = 0;
-  double overhead_uncertainty_ = 0;  ///< uncertainty of the profiler's cost, as a share of the step
+  ErrorEvidence evidence_;
   Result<StepPrediction> baseline_;
 };
 

@@ -212,10 +212,10 @@ TEST(Predict, WhatIfsApplyTogether) {
   EXPECT_EQ(step(communication_bound(), {"comm=off", "compute=2x"}), 2'500 * us);
 }
 
-TEST(Predict, TableReplacesRecordedTransfers) {
+TEST(Predict, ATableOfAFasterNetworkIsRescaled) {
   Shape slow = communication_bound();
-  slow.transfer = 50 * ms;  // the table was measured on a faster network
-  EXPECT_EQ(step(slow), (4 + 20 + 1) * ms);
+  slow.transfer = 50 * ms;
+  EXPECT_NEAR(static_cast<double>(step(slow)), (4 + 50 + 1) * ms, 1 * ms);
   const auto recorded = ask(slow, {}, false, false);
   ASSERT_TRUE(recorded) << recorded.error().text();
   EXPECT_EQ(recorded->baseline.step, (4 + 50 + 1) * ms);
@@ -230,7 +230,7 @@ TEST(Predict, ErrorBarContainsTheStepAndIsWiderWithoutATable) {
   const auto width = [](const StepPrediction& p) {
     return static_cast<double>(p.high - p.low) / static_cast<double>(p.step);
   };
-  EXPECT_GT(width(without->predicted), 1.5 * width(with->predicted));
+  EXPECT_GT(width(without->predicted), 1.2 * width(with->predicted));
 }
 
 TEST(Predict, ATableThatFitsNoTransferDoesNotNarrowTheErrorBar) {
@@ -270,8 +270,10 @@ TEST(Predict, ErrorBarGrowsWithTheDistanceToTheMeasuredNumberOfWorkers) {
   const auto measured = predict(Recorder(communication_bound()).job(), options);
   ASSERT_TRUE(measured) << measured.error().text();
   EXPECT_EQ(measured->predicted.extrapolated_from, 0);
-  EXPECT_EQ(measured->predicted.high - measured->predicted.low,
-            measured->baseline.high - measured->baseline.low);
+  const StepPrediction& answer = measured->predicted;
+  EXPECT_LT(static_cast<double>(answer.high - answer.low),
+            before * static_cast<double>(answer.step))
+      << "a measured number of ranks is surer than an extrapolated one";
 }
 
 TEST(Predict, TooManyWorkersAreRefusedWithWhatToMeasure) {
