@@ -107,11 +107,12 @@ int main(int argc, char** argv) {
     return 3;
   }
   const std::size_t times = kManyOps / job->graph.size() + 2;
-  const auto long_job = graph::unroll(job->graph, std::vector(times, job->graph.steps.front()));
-  if (!long_job) {
-    std::fprintf(stderr, "%s\n", long_job.error().text().c_str());
+  const auto unrolled = graph::unroll(job->graph, std::vector(times, job->graph.steps.front()));
+  if (!unrolled) {
+    std::fprintf(stderr, "%s\n", unrolled.error().text().c_str());
     return 3;
   }
+  const graph::Graph* long_job = &unrolled->graph;
   const double ops = sweep_rate(*long_job);
   std::printf("%zu copies of megatron-tp8: %zu ops, %.2f edges per op\n", times, long_job->size(),
               static_cast<double>(long_job->edges.size()) / static_cast<double>(long_job->size()));

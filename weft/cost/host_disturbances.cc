@@ -4,10 +4,13 @@
 // the host work before it, gets a key. The key says on which thread the op is, which position it
 // has among the ops of that thread in the step, and what it launches. Ops with the same key are
 // called twins. They do the same work in different steps, or on different ranks that run the same
-// program. A low quantile of the twins' times is taken as the undisturbed time. Every longer twin
-// is shortened to this time.
+// program. If a rank computes on the processors of its host, its host work is the work of the
+// model. Other ranks may have less of it, so its twins are only those of its own steps. A low
+// quantile of the twins' times is taken as the undisturbed time. Every longer twin is shortened to
+// this time.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -44,6 +47,10 @@ void remove_host_disturbances(graph::Graph& graph) {
   // busy they are. The busiest threads of all ranks count as the same thread of the program. The
   // second busiest threads of all ranks count as another thread, and so on.
   std::map<std::int32_t, std::vector<std::pair<std::size_t, graph::LaneId>>> threads;
+  std::set<std::int32_t> with_device;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.kind == graph::LaneKind::kStream) with_device.insert(lane.rank);
+  }
   std::vector<std::size_t> ops_of_lane(graph.lanes.size());
   for (graph::OpId op = 0; op < graph.size(); ++op) ++ops_of_lane[graph.ops.lane[op]];
   for (graph::LaneId lane = 0; lane < graph.lanes.size(); ++lane) {
@@ -69,14 +76,16 @@ void remove_host_disturbances(graph::Graph& graph) {
     graph::EdgeId before;
   };
   std::map<std::pair<graph::LaneId, std::int32_t>, std::uint32_t> position;
-  std::map<std::tuple<std::size_t, std::uint32_t, NameId>, std::vector<Work>> twins;
+  std::map<std::tuple<std::int32_t, std::size_t, std::uint32_t, NameId>, std::vector<Work>> twins;
   for (graph::OpId op = 0; op < graph.size(); ++op) {
     const graph::LaneId lane = graph.ops.lane[op];
     if (graph.lanes[lane].kind != graph::LaneKind::kHost || graph.ops.step[op] < 0) continue;
     // A wait for a full launch queue depends on the device, not on the processors of the host.
     if (graph::is_queue_wait(graph, op)) continue;
     const std::uint32_t index = position[{lane, graph.ops.step[op]}]++;
-    twins[{place_by_load[lane], index, work_name[op]}].push_back({op, host_work(graph, op)});
+    const std::int32_t rank = graph.rank(op);
+    twins[{with_device.contains(rank) ? -1 : rank, place_by_load[lane], index, work_name[op]}]
+        .push_back({op, host_work(graph, op)});
   }
   const auto total = [&](const Work& work) {
     return graph.ops.duration[work.op] +

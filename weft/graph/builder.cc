@@ -115,9 +115,19 @@ void GraphBuilder::remove_op(OpId op) {
   removed_[op] = true;
 }
 
+void GraphBuilder::set_delay(EdgeId edge, Nanos delay) {
+  WEFT_CHECK(edge < edges_.size() && delay >= 0);
+  edges_[edge].edge.delay = delay;
+}
+
+void GraphBuilder::remove_edge(EdgeId edge) {
+  WEFT_CHECK(edge < edges_.size());
+  edges_[edge].destination = kNoId;
+}
+
 void GraphBuilder::drop_removed_edges() {
   std::erase_if(edges_, [&](const FullEdge& e) {
-    return removed_[e.edge.source] || removed_[e.destination];
+    return e.destination == kNoId || removed_[e.edge.source] || removed_[e.destination];
   });
 }
 

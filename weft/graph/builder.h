@@ -42,6 +42,10 @@ class GraphBuilder {
   /// Removes an op and its edges. If its predecessors and successors must keep their order, add
   /// edges from the predecessors to the successors.
   void remove_op(OpId op);
+  /// These two take ids of edges of the graph from which the builder started. They must be called
+  /// before remove_edges_if(), which renumbers edges.
+  void set_delay(EdgeId edge, Nanos delay);
+  void remove_edge(EdgeId edge);
   template <class Predicate>
   void remove_edges_if(Predicate predicate);  ///< predicate(source, destination, const Edge&)
 
@@ -65,7 +69,7 @@ class GraphBuilder {
   void drop_removed_edges();
 
   struct FullEdge {
-    OpId destination;
+    OpId destination;  ///< kNoId: the edge was removed
     Edge edge;
   };
   Graph graph_;  ///< has ops, lanes, names and collectives; edges_ has the edges until finish()
@@ -75,8 +79,9 @@ class GraphBuilder {
 
 template <class Predicate>
 void GraphBuilder::remove_edges_if(Predicate predicate) {
-  std::erase_if(edges_,
-                [&](const FullEdge& e) { return predicate(e.edge.source, e.destination, e.edge); });
+  std::erase_if(edges_, [&](const FullEdge& e) {
+    return e.destination == kNoId || predicate(e.edge.source, e.destination, e.edge);
+  });
 }
 
 }  // namespace weft::graph

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/graph/edit.h"
 #include "weft/graph/kind_names.h"
 #include "weft/graph/text.h"
 
@@ -70,13 +71,18 @@ bool steps_follow_from_ops(const Graph& graph) {
   return used == graph.steps;
 }
 
+std::string edge_text(OpId source, EdgeKind kind, Nanos delay, bool inferred) {
+  std::string text = fmt::format("o{}", source);
+  if (delay != 0) text += "+" + time_text(delay);
+  if (kind != EdgeKind::kOrder) text += fmt::format(":{}", kind_name(kind));
+  return inferred ? text + "?" : text;
+}
+
 void print_edges(const Graph& graph, OpId op, Out out) {
   const char* separator = " after ";
   for (const Edge& edge : graph.in_edges(op)) {
-    fmt::format_to(out, "{}o{}", separator, edge.source);
-    if (edge.delay != 0) fmt::format_to(out, "+{}", time_text(edge.delay));
-    if (edge.kind != EdgeKind::kOrder) fmt::format_to(out, ":{}", kind_name(edge.kind));
-    if (edge.inferred) fmt::format_to(out, "?");
+    fmt::format_to(out, "{}{}", separator,
+                   edge_text(edge.source, edge.kind, edge.delay, edge.inferred));
     separator = ", ";
   }
 }
@@ -103,8 +109,7 @@ void print_op(const Graph& graph, OpId op, std::string_view lane, bool print_col
   fmt::format_to(out, "\n");
 }
 
-void print_collective(const Graph& graph, std::uint32_t index, Out out) {
-  const Collective& c = graph.collectives[index];
+void print_collective(const Collective& c, std::size_t index, Out out) {
   fmt::format_to(out, "c{}: collective {} ranks={}", index, kind_name(c.kind), c.ranks);
   if (c.bytes != -1) fmt::format_to(out, " bytes={}", c.bytes);
   if (!c.group.empty()) fmt::format_to(out, " group={}", word(c.group));
@@ -158,7 +163,62 @@ std::string print_text(const Graph& graph) {
     const bool print_collective_id = graph.ops.collective[op] != kNoId && !listed[op];
     print_op(graph, op, lanes[graph.ops.lane[op]], print_collective_id, out);
   }
-  for (std::uint32_t i = 0; i < graph.collectives.size(); ++i) print_collective(graph, i, out);
+  for (std::uint32_t i = 0; i < graph.collectives.size(); ++i) {
+    print_collective(graph.collectives[i], i, out);
+  }
+  return text;
+}
+
+namespace {
+
+void print_changed_edge(const Graph& graph, std::string_view change, EdgeId id, Nanos delay,
+                        Out out) {
+  const auto after = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), id);
+  const Edge& edge = graph.edges[id];
+  fmt::format_to(out, "{} o{} after {}\n", change, after - graph.first_edge.begin() - 1,
+                 edge_text(edge.source, edge.kind, delay, false));
+}
+
+void print_new_op(const Edit::NewOp& op, std::size_t id, std::string_view lane, Out out) {
+  fmt::format_to(out, "o{}: {} {} {}", id, kind_name(op.kind), lane, time_text(op.duration));
+  if (!op.name.empty()) fmt::format_to(out, " {}", quoted(op.name));
+  if (op.bytes != -1) fmt::format_to(out, " bytes={}", op.bytes);
+  if (op.at != -1) fmt::format_to(out, " at={}", time_text(op.at));
+  fmt::format_to(out, "\n");
+}
+
+}  // namespace
+
+std::string print_edit(const Graph& graph, const Edit& edit) {
+  std::string text;
+  const Out out(text);
+  for (const auto& [op, duration] : edit.durations) {
+    fmt::format_to(out, "time o{} {}\n", op, time_text(duration));
+  }
+  for (const auto& [edge, delay] : edit.delays)
+    print_changed_edge(graph, "delay", edge, delay, out);
+  for (const OpId op : edit.removed_ops) fmt::format_to(out, "remove o{}\n", op);
+  for (const EdgeId edge : edit.removed_edges) print_changed_edge(graph, "cut", edge, 0, out);
+  const std::vector<std::string> lanes = lane_references(graph);
+  std::int32_t step = -1;
+  for (std::size_t i = 0; i < edit.ops.size(); ++i) {
+    const Edit::NewOp& op = edit.ops[i];
+    if (op.step != step) {
+      step = op.step;
+      fmt::format_to(out, "step {}\n", step == -1 ? "none" : std::to_string(step));
+    }
+    print_new_op(op, graph.size() + i, lanes[op.lane], out);
+  }
+  for (const Edit::NewEdge& edge : edit.edges) {
+    fmt::format_to(out, "link o{} after {}\n", edge.destination,
+                   edge_text(edge.source, edge.kind, edge.delay, edge.inferred));
+  }
+  for (std::size_t i = 0; i < edit.collectives.size(); ++i) {
+    const std::size_t label = graph.collectives.size() + i;
+    print_collective(edit.collectives[i].collective, label, out);
+    if (edit.collectives[i].replaces == kNoId) continue;
+    fmt::format_to(out, "replace c{} with c{}\n", edit.collectives[i].replaces, label);
+  }
   return text;
 }
 

@@ -47,7 +47,7 @@ class Unroller {
     find_end_marks();
   }
 
-  Result<Graph> run(std::vector<OpId>* origin) {
+  Result<Unrolled> run() {
     builder_.draft().lanes = graph_.lanes;
     begin_ = builder_.add_op({.kind = OpKind::kHost, .lane = 0, .name = "begins"});
     origin_.push_back(0);
@@ -63,10 +63,15 @@ class Unroller {
       builder_.draft().steps[i] = static_cast<std::int64_t>(i);
     }
     std::vector<OpId> renamed;
-    WEFT_ASSIGN(Graph result, std::move(builder_).finish(&renamed));
-    if (origin) {
-      origin->assign(origin_.size(), kNoId);
-      for (OpId op = 0; op < origin_.size(); ++op) (*origin)[renamed[op]] = origin_[op];
+    Unrolled result;
+    WEFT_ASSIGN(result.graph, std::move(builder_).finish(&renamed));
+    result.op_origin.assign(origin_.size(), kNoId);
+    for (OpId op = 0; op < origin_.size(); ++op) result.op_origin[renamed[op]] = origin_[op];
+    // finish() groups edges by destination, and keeps the order in which they were added.
+    std::vector<EdgeId> next(result.graph.first_edge.begin(), result.graph.first_edge.end() - 1);
+    result.edge_origin.assign(result.graph.edges.size(), kNoId);
+    for (const auto& [destination, origin] : edge_origins_) {
+      result.edge_origin[next[renamed[destination]]++] = origin;
     }
     return result;
   }
@@ -132,8 +137,8 @@ class Unroller {
       for (const Edge& edge : graph_.in_edges(op)) {
         if (ids[edge.source] == kNoId || (queue && edge.kind == EdgeKind::kHostSync)) continue;
         const bool waited = queue && ops.kind[op] == OpKind::kSync;
-        builder_.add_edge(ids[edge.source], ids[op], edge.kind, waited ? 0 : edge.delay,
-                          edge.inferred);
+        const auto id = static_cast<EdgeId>(&edge - graph_.edges.data());
+        add_edge(ids[edge.source], ids[op], edge.kind, waited ? kNoId : id, edge.inferred);
       }
     }
     for (const Collective& from : graph_.collectives) {
@@ -170,16 +175,24 @@ class Unroller {
     return ops;
   }
 
-  /// Returns the recorded time on a lane from the end of step `from` to the first op of step `to`.
-  /// There may be no such time: the steps may not be neighbours in the recording, or `to` may be
-  /// the first recorded step, so that the step before it was not recorded. Then the time between
-  /// two other recorded steps is used.
-  Nanos lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
-    const auto gap_of = [&](OpId op) -> Nanos {
-      for (const Edge& edge : graph_.in_edges(op)) {
-        if (edge.kind == EdgeKind::kOrder || edge.kind == EdgeKind::kCollective) return edge.delay;
+  /// Adds an edge with the delay of a recorded edge, or with no delay for kNoId.
+  void add_edge(OpId source, OpId destination, EdgeKind kind, EdgeId origin, bool inferred) {
+    const Nanos delay = origin == kNoId ? 0 : graph_.edges[origin].delay;
+    builder_.add_edge(source, destination, kind, delay, inferred);
+    edge_origins_.emplace_back(destination, origin);
+  }
+
+  /// Returns the recorded edge whose delay is the time on a lane from the end of step `from` to the
+  /// first op of step `to`. There may be no such edge: the steps may not be neighbours in the
+  /// recording, or `to` may be the first recorded step, so that the step before it was not
+  /// recorded. Then the edge between two other recorded steps is used, or kNoId.
+  EdgeId lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
+    const auto gap_of = [&](OpId op) {
+      for (EdgeId e = graph_.first_edge[op]; e < graph_.first_edge[op + 1]; ++e) {
+        const EdgeKind kind = graph_.edges[e].kind;
+        if (kind == EdgeKind::kOrder || kind == EdgeKind::kCollective) return e;
       }
-      return 0;
+      return kNoId;
     };
     // A step mark follows the last recorded step. It shows when the next step would have begun.
     if (is_last(from)) {
@@ -193,7 +206,7 @@ class Unroller {
       const auto found = second.find(lane);
       if (found != second.end()) return gap_of(found->second.front());
     }
-    return 0;
+    return kNoId;
   }
 
   bool is_last(std::int64_t step) const { return step == graph_.steps.back(); }
@@ -203,7 +216,7 @@ class Unroller {
     for (const auto& [lane, row] : lanes_[to]) {
       for (const OpId op : tail(from, lane)) {
         if (before[op] == kNoId) continue;
-        builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder, lane_gap(from, to, lane));
+        add_edge(before[op], now[row.front()], EdgeKind::kOrder, lane_gap(from, to, lane), false);
       }
     }
     // The other dependencies are copied from two neighbouring recorded steps, see the head of this
@@ -222,7 +235,7 @@ class Unroller {
       const OpId target = own ? destination : twin(destination, to);
       if (source == kNoId || target == kNoId) continue;
       if (before[source] == kNoId || now[target] == kNoId) continue;
-      builder_.add_edge(before[source], now[target], edge.kind, edge.delay, edge.inferred);
+      add_edge(before[source], now[target], edge.kind, e, edge.inferred);
     }
   }
 
@@ -251,7 +264,7 @@ class Unroller {
       return false;
     });
     for (OpId op = 1; op < follows_something.size(); ++op) {
-      if (!follows_something[op]) builder_.add_edge(begin_, op, EdgeKind::kOrder);
+      if (!follows_something[op]) add_edge(begin_, op, EdgeKind::kOrder, kNoId, false);
     }
   }
 
@@ -259,7 +272,9 @@ class Unroller {
   const std::vector<std::int64_t>& sequence_;
   GraphBuilder builder_;
   OpId begin_ = 0;
-  std::vector<OpId> origin_;      ///< origin_[new op]: the op of `graph_` that it copies
+  std::vector<OpId> origin_;  ///< origin_[new op]: the op of `graph_` that it copies
+  /// One entry per added edge: its destination, and the recorded edge from which it has its delay.
+  std::vector<std::pair<OpId, EdgeId>> edge_origins_;
   std::vector<CopyPlace> place_;  ///< one place for each op of `graph_`
   /// lanes_[step][lane]: the ops of this step on this lane
   std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;
@@ -271,14 +286,13 @@ class Unroller {
 
 }  // namespace
 
-Result<Graph> unroll(const Graph& graph, const std::vector<std::int64_t>& sequence,
-                     std::vector<OpId>* origin) {
+Result<Unrolled> unroll(const Graph& graph, const std::vector<std::int64_t>& sequence) {
   for (const std::int64_t step : sequence) {
     if (std::find(graph.steps.begin(), graph.steps.end(), step) == graph.steps.end()) {
       return fail(ErrorCode::kUsage, "step " + std::to_string(step) + " is not in this recording");
     }
   }
-  return Unroller(graph, sequence).run(origin);
+  return Unroller(graph, sequence).run();
 }
 
 }  // namespace weft::graph

@@ -17,11 +17,12 @@ Graph parse(std::string_view text) {
 
 Graph unrolled(const Graph& graph, const std::vector<std::int64_t>& sequence,
                std::vector<OpId>* origin = nullptr) {
-  auto result = unroll(graph, sequence, origin);
+  auto result = unroll(graph, sequence);
   EXPECT_TRUE(result) << result.error().text();
-  const Status sound = verify(*result);
+  const Status sound = verify(result->graph);
   EXPECT_TRUE(sound) << sound.error().text();
-  return result.value();
+  if (origin) *origin = result->op_origin;
+  return result->graph;
 }
 
 /// Returns, for each unrolled step, the end of its last op. `ends[i]` belongs to position i of the
@@ -141,6 +142,22 @@ TEST(Unroll, StepThatWasNotRecordedIsRefused) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kUsage);
   EXPECT_NE(result.error().message.find("step 5"), std::string::npos);
+}
+
+/// A change of times may be made before or after unrolling, if each copy of an edge gets the delay
+/// of the edge from which it has its delay.
+TEST(Unroll, EdgesKnowFromWhichEdgeTheyHaveTheirDelay) {
+  const Graph recorded = parse(kTwoSteps);
+  const std::vector<std::int64_t> sequence = {3, 4, 4, 3, 3, 4};
+  Unrolled before = unroll(recorded, sequence).value();
+  Graph changed = recorded;
+  Nanos unique = 1000;
+  for (Edge& edge : changed.edges) edge.delay = unique++;
+  for (EdgeId e = 0; e < before.graph.edges.size(); ++e) {
+    const EdgeId origin = before.edge_origin[e];
+    before.graph.edges[e].delay = origin == kNoId ? 0 : changed.edges[origin].delay;
+  }
+  EXPECT_EQ(print_text(before.graph), print_text(unroll(changed, sequence).value().graph));
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <tuple>
 #include <vector>
 
-#include "weft/graph/builder.h"
 #include "weft/predict/launch_order.h"
 
 namespace weft::predict {
@@ -34,9 +33,9 @@ using Pack = std::vector<std::uint32_t>;  ///< indices into Graph::collectives
 class PackJoiner {
  public:
   PackJoiner(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links)
-      : graph_(graph), cap_(cap), links_(links), order_(graph), builder_(graph) {}
+      : graph_(graph), cap_(cap), links_(links), order_(graph) {}
 
-  Result<graph::Graph> run() {
+  Result<graph::Edit> run() {
     fill_sizes();
     std::map<std::tuple<std::int32_t, std::string, std::int32_t>, Pack> by_step;
     for (std::uint32_t c = 0; c < graph_.collectives.size(); ++c) {
@@ -58,7 +57,7 @@ class PackJoiner {
     if (!any) {
       return refuse("no step has two all-reduces that could be joined; record with smaller packs");
     }
-    return std::move(builder_).finish();
+    return std::move(edit_);
   }
 
  private:
@@ -107,7 +106,7 @@ class PackJoiner {
 
   /// Joins the members of one pack into the first of them.
   Status join(const Pack& pack) {
-    graph::Collective& joined = builder_.draft().collectives[pack.front()];
+    graph::Collective joined = graph_.collectives[pack.front()];
     Nanos all_arrived = 0;
     joined.bytes = 0;
     std::set<OpId> own;  // arrivals and transfers of all members
@@ -128,19 +127,20 @@ class PackJoiner {
     }
     const auto estimate = links_.transfer(joined.kind, joined.ranks, joined.bytes);
     const OpId transfer = joined.transfer;
-    builder_.draft().ops.duration[transfer] = estimate->time;
-    builder_.draft().ops.bytes[transfer] = joined.bytes;
+    edit_.durations.emplace_back(transfer, estimate->time);
     // An op that started before all members had arrived cannot wait for the pack. It belongs to
     // other work.
-    builder_.remove_edges_if([&](OpId source, OpId destination, const Edge&) {
-      return source == transfer &&
-             (own.contains(destination) || graph_.ops.recorded_start[destination] < all_arrived);
-    });
+    for (const OutEdge& out : order_.out_edges(transfer)) {
+      if (own.contains(out.destination) ||
+          graph_.ops.recorded_start[out.destination] < all_arrived) {
+        edit_.removed_edges.push_back(out.edge);
+      }
+    }
     for (const std::uint32_t c : pack) {
       if (c == pack.front()) continue;
       const graph::Collective& member = graph_.collectives[c];
       for (const OpId arrival : member.arrivals) {
-        builder_.add_edge(arrival, transfer, EdgeKind::kCollective);
+        edit_.edges.push_back({arrival, transfer, EdgeKind::kCollective, 0, false});
       }
       for (const OutEdge& out : order_.out_edges(member.transfer)) {
         if (own.contains(out.destination) ||
@@ -148,12 +148,15 @@ class PackJoiner {
           continue;
         }
         const Edge& edge = graph_.edges[out.edge];
-        builder_.add_edge(transfer, out.destination, edge.kind, edge.delay, edge.inferred);
+        edit_.edges.push_back({transfer, out.destination, edge.kind, edge.delay, edge.inferred});
       }
-      builder_.remove_op(member.transfer);
-      builder_.draft().collectives[c].transfer = graph::kNoId;
-      builder_.draft().collectives[c].arrivals.clear();
+      edit_.removed_ops.push_back(member.transfer);
+      graph::Collective empty = member;
+      empty.transfer = graph::kNoId;
+      empty.arrivals.clear();
+      edit_.collectives.push_back({c, std::move(empty)});
     }
+    edit_.collectives.push_back({pack.front(), std::move(joined)});
     return {};
   }
 
@@ -161,14 +164,13 @@ class PackJoiner {
   const Bytes cap_;
   const cost::LinkModel& links_;
   const LaunchOrder order_;
-  graph::GraphBuilder builder_;
+  graph::Edit edit_;
   std::vector<Bytes> bytes_;  ///< bytes_[collective]: its size; -1 if unknown
 };
 
 }  // namespace
 
-Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap,
-                                const cost::LinkModel& links) {
+Result<graph::Edit> join_packs(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links) {
   return PackJoiner(graph, cap, links).run();
 }
 

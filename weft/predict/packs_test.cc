@@ -62,35 +62,40 @@ Nanos last_end(const graph::Graph& graph) {
 
 double in_ms(Nanos time) { return static_cast<double>(time) / kMillisecond; }
 
+Result<graph::Graph> joined(const graph::Graph& graph, Bytes cap, const cost::LinkModel& model) {
+  WEFT_ASSIGN(const graph::Edit edit, join_packs(graph, cap, model));
+  return graph::apply(graph, edit);
+}
+
 TEST(Packs, TakeAllReducesUntilTheyExceedTheCap) {
   const graph::Graph before = three_gradients();
   EXPECT_EQ(last_end(before), 51 * kMillisecond);
-  const auto two = join_packs(before, 1'000'000, links());
+  const auto two = joined(before, 1'000'000, links());
   ASSERT_TRUE(two) << two.error().text();
   EXPECT_TRUE(graph::verify(*two));
   EXPECT_EQ(sizes(*two), (std::vector<Bytes>{2'000'000, 1'000'000}));
   // The first pack starts at 20 ms and takes 22 ms. Then the last all-reduce takes its recorded
   // 12 ms, and the update takes 5 ms.
   EXPECT_NEAR(in_ms(last_end(*two)), 59, 1e-3);
-  const auto one = join_packs(before, 100'000'000, links());
+  const auto one = joined(before, 100'000'000, links());
   ASSERT_TRUE(one);
   EXPECT_EQ(sizes(*one), (std::vector<Bytes>{3'000'000}));
   EXPECT_NEAR(in_ms(last_end(*one)), 67, 1e-3);
 }
 
 TEST(Packs, SmallCapChangesNothing) {
-  const auto same = join_packs(three_gradients(), 999'999, links());
+  const auto same = joined(three_gradients(), 999'999, links());
   ASSERT_TRUE(same);
   EXPECT_EQ(sizes(*same).size(), 3u);
   EXPECT_EQ(last_end(*same), 51 * kMillisecond);
 }
 
 TEST(Packs, NeedSizesTransferTimesAndSomethingToJoin) {
-  EXPECT_FALSE(join_packs(three_gradients(""), 1'000'000, links()));
-  EXPECT_FALSE(join_packs(three_gradients(), 10'000'000, cost::LinkModel({}, graph::Graph())));
+  EXPECT_FALSE(joined(three_gradients(""), 1'000'000, links()));
+  EXPECT_FALSE(joined(three_gradients(), 10'000'000, cost::LinkModel({}, graph::Graph())));
   auto none = three_gradients();
   none.collectives.resize(1);
-  const auto refused = join_packs(none, 1'000'000, links());
+  const auto refused = joined(none, 1'000'000, links());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
 }

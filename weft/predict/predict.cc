@@ -11,12 +11,12 @@
 
 #include "weft/cost/interference.h"
 #include "weft/cost/profiler_overhead.h"
-#include "weft/graph/unroll.h"
+#include "weft/predict/buckets.h"
 #include "weft/predict/changes.h"
-#include "weft/predict/edits.h"
+#include "weft/predict/communication.h"
 #include "weft/predict/error_bar.h"
 #include "weft/predict/packs.h"
-#include "weft/sim/contention.h"
+#include "weft/predict/steady.h"
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
 #include "weft/trace/formats/host_as_device.h"
@@ -28,9 +28,7 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-/// The recorded steps are repeated this many times, and the last repetition counts. The other
-/// repetitions are a warm-up, in which the host gets ahead of the device and the ranks reach a
-/// steady state.
+/// The recorded steps are repeated this many times before they count as steady.
 constexpr int kRepetitions = 4;
 std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
@@ -51,19 +49,21 @@ class Predictor::Core {
     clean();
     with_tables(clean_);
     evidence_ = error_evidence(job_);
-    Result<Settled> settled = settle_with_range(clean_, evidence_);
-    if (!settled) {
-      baseline_ = tl::unexpected(settled.error());
+    auto state = steady(clean_);
+    if (!state) {
+      baseline_ = tl::unexpected(state.error());
       return;
     }
-    const auto step = static_cast<double>(settled->step.step);
+    steady_ = std::move(*state);
+    Settled settled = settle(*steady_, clean_, {});
+    const auto step = static_cast<double>(settled.step.step);
     const auto recorded = static_cast<double>(recorded_steps(job_.graph).slowest_mean());
     if (!options_.keep_profiler && step > 0) {
       evidence_.profiler = std::max(0.0, (recorded - step) / step);
     }
-    evidence_.baseline = settled->step.step;
-    set_error_bar(settled->step, settled->range, evidence_);
-    baseline_ = std::move(settled->step);
+    evidence_.baseline = settled.step.step;
+    set_error_bar(settled.step, settled.range, evidence_);
+    baseline_ = std::move(settled.step);
   }
 
   double interference() const { return interference_.slowdown; }
@@ -87,7 +87,15 @@ class Predictor::Core {
     const WorkerEvidence workers = evidence_for(what_ifs);
     ErrorEvidence evidence = evidence_;
     evidence.worker_doublings = workers.doublings;
-    WEFT_ASSIGN(Settled settled, settle_with_range(*changed, evidence));
+    const bool new_structure = std::any_of(what_ifs.begin(), what_ifs.end(), changes_structure);
+    Settled settled;
+    if (new_structure) {
+      WEFT_ASSIGN(const auto state, steady(*changed));
+      settled = settle(*state, *changed, {});
+    } else {
+      settled = settle(*steady_, *changed, graph::changed_times(clean_, *changed));
+    }
+    set_error_bar(settled.step, settled.range, evidence);
     if (const auto why = unknown_latency(*changed, links_, settled.step.step, settled.range)) {
       return refuse(
           usage_error(what_ifs.front().text + " cannot be answered from this recording: " + *why)
@@ -100,8 +108,17 @@ class Predictor::Core {
   const graph::Graph& clean_graph() const { return clean_; }
   const std::vector<std::int64_t>& steps() const { return options_.steps; }
   Result<StepPrediction> settle(const graph::Graph& graph) const {
-    WEFT_ASSIGN(Settled settled, settle_with_range(graph, evidence_));
+    WEFT_ASSIGN(const auto state, steady(graph));
+    Settled settled = settle(*state, graph, {});
+    set_error_bar(settled.step, settled.range, evidence_);
     return std::move(settled.step);
+  }
+  Result<Nanos> step_with(const graph::Edit& edit) const {
+    WEFT_TRY(graph::check(clean_, edit));
+    if (edit.changes_only_times()) return steady_->step_with(edit);
+    WEFT_ASSIGN(const graph::Graph changed, graph::apply(clean_, edit));
+    WEFT_ASSIGN(const auto state, steady(changed));
+    return state->step_with({});
   }
 
   std::vector<std::string> answerable() const {
@@ -234,18 +251,19 @@ class Predictor::Core {
     for (const WhatIf& what_if : what_ifs) {
       switch (what_if.kind) {
         case WhatIf::Kind::kBucket: {
-          const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
-          WEFT_ASSIGN(graph, rebucket(graph, cap, links_));
+          WEFT_ASSIGN(const graph::Edit edit, change_buckets(graph, what_if));
+          WEFT_ASSIGN(graph, graph::apply(graph, edit));
           break;
         }
         case WhatIf::Kind::kPack: {
           const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
-          WEFT_ASSIGN(graph, join_packs(graph, cap, links_));
+          WEFT_ASSIGN(const graph::Edit edit, join_packs(graph, cap, links_));
+          WEFT_ASSIGN(graph, graph::apply(graph, edit));
           break;
         }
         case WhatIf::Kind::kCommOff: {
           cost::remove_host_disturbances(graph);
-          WEFT_ASSIGN(graph, without_communication(graph));
+          WEFT_ASSIGN(graph, graph::apply(graph, without_communication(graph)));
           break;
         }
         case WhatIf::Kind::kStragglersOff:
@@ -292,95 +310,52 @@ class Predictor::Core {
     StepPrediction step;
     NetworkRange range;
   };
-  /// Repeats the steps of `graph`, replays them with contention and measures the last repetition.
-  /// Replays them again with slower and faster transfers, to find the ends of the error bar.
-  Result<Settled> settle_with_range(const graph::Graph& graph,
-                                    const ErrorEvidence& evidence) const {
-    const std::vector<std::int64_t>& once =
-        options_.steps.empty() ? job_.graph.steps : options_.steps;
-    std::vector<std::int64_t> sequence;
-    for (int i = 0; i < (has_steps() ? kRepetitions : 1); ++i) {
-      sequence.insert(sequence.end(), once.begin(), once.end());
-    }
-    WEFT_ASSIGN(const graph::Graph unrolled, graph::unroll(graph, sequence));
-    sim::Replay replay(unrolled);
-    replay.run();
-    std::vector<double> slowdown(unrolled.size(), 1.0);
-    for (OpId op = 0; op < unrolled.size(); ++op) {
-      if (unrolled.ops.kind[op] == OpKind::kKernel) slowdown[op] = interference_.slowdown;
-    }
-    sim::Contention contention(unrolled, slowdown);
-    contention.settle(replay, unrolled.ops.duration);
-    Settled result{measure(unrolled, replay, once.size()), {}};
-    const TransferRanges ranges = transfer_ranges(unrolled, links_);
-    const auto step_with = [&](const std::vector<Nanos>& times) {
-      std::vector<Nanos> work = unrolled.ops.duration;
-      for (std::size_t i = 0; i < times.size(); ++i) work[ranges.transfers[i]] = times[i];
-      if (work == unrolled.ops.duration) return result.step.step;
-      contention.settle(replay, work);
-      return slowest_step(replayed_steps(replay), once.size());
+  Result<std::unique_ptr<const SteadyState>> steady(const graph::Graph& graph) const {
+    SteadyOptions options;
+    options.steps = options_.steps.empty() ? job_.graph.steps : options_.steps;
+    options.repetitions = has_steps() ? kRepetitions : 1;
+    options.slowdown = interference_.slowdown;
+    return SteadyState::make(graph, options);
+  }
+
+  /// Measures the steady state after changes of times that turn its graph into `graph`. Measures it
+  /// again with slower and faster transfers, to find the ends of the error bar.
+  Settled settle(const SteadyState& state, const graph::Graph& graph,
+                 const graph::Edit& times) const {
+    Settled result{state.measure(times), {}};
+    const TransferRanges ranges = transfer_ranges(graph, links_);
+    const auto step_with = [&](const std::vector<Nanos>& transfers) {
+      graph::Edit edit = times;
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        const OpId op = ranges.transfers[i];
+        if (transfers[i] != graph.ops.duration[op]) edit.durations.emplace_back(op, transfers[i]);
+      }
+      const bool same = edit.durations.size() == times.durations.size();
+      return same ? result.step.step : state.step_with(edit);
     };
     result.range = {step_with(ranges.slow), step_with(ranges.fast), step_with(ranges.latency)};
-    set_error_bar(result.step, result.range, evidence);
     return result;
   }
 
-  /// Returns the mean of the last `count` steps of the slowest rank.
-  static Nanos slowest_step(const StepTimes& times, std::size_t count) {
-    Nanos slowest = 0;
-    for (const std::vector<Nanos>& periods : times.period) {
-      Nanos sum = 0;
-      for (std::size_t s = periods.size() - count; s < periods.size(); ++s) {
-        sum += std::max<Nanos>(0, periods[s]);
-      }
-      slowest = std::max(slowest, sum / static_cast<Nanos>(count));
+  Result<graph::Edit> change_buckets(const graph::Graph& graph, const WhatIf& what_if) const {
+    const auto buckets = GradientBuckets::find(graph);
+    if (!buckets) {
+      return fail(buckets.error().code, what_if.text + ": " + buckets.error().message);
     }
-    return slowest;
+    std::vector<Bytes> caps;
+    for (const double cap : what_if.caps) caps.push_back(static_cast<Bytes>(cap * 1024 * 1024));
+    return buckets->replace(caps.empty() ? buckets->recorded() : buckets->with_caps(caps), links_);
   }
 
-  /// Measures the last `count` steps of a replay.
-  static StepPrediction measure(const graph::Graph& graph, const sim::Replay& replay,
-                                std::size_t count) {
-    const StepTimes times = replayed_steps(replay);
-    StepPrediction result;
-    result.ranks = times.ranks;
-    std::vector<Window> windows;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      Nanos sum = 0, last = 0;
-      std::vector<Nanos>& steps = result.rank_steps.emplace_back();
-      for (std::size_t s = times.steps.size() - count; s < times.steps.size(); ++s) {
-        steps.push_back(std::max<Nanos>(0, times.period[r][s]));
-        sum += steps.back();
-        last = std::max(last, times.end[r][s]);
-      }
-      result.rank_step.push_back(sum / static_cast<Nanos>(count));
-      result.step = std::max(result.step, result.rank_step.back());
-      windows.push_back({times.ranks[r], last - sum, last});
-    }
-    const auto parts = break_down(graph, replay.starts(), replay.ends(), windows);
-    // Find the slowest rank. Of the ranks within 0.1 % of the longest step, it is the one that
-    // waits least.
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      if (result.rank_step[r] < result.step - result.step / 1000) continue;
-      const Breakdown mean = mean_of(parts[r], static_cast<Nanos>(count), result.rank_step[r]);
-      if (result.slowest_rank >= 0 && mean.waiting >= result.breakdown.waiting) continue;
-      result.slowest_rank = times.ranks[r];
-      result.breakdown = mean;
-    }
-    return result;
-  }
-
-  /// Returns `sum` divided by the number of steps. The rounding error is added to `host`, so that
-  /// the parts still add up to `step`.
-  static Breakdown mean_of(const Breakdown& sum, Nanos steps, Nanos step) {
-    Breakdown mean{sum.compute / steps, sum.communication / steps, sum.waiting / steps, 0};
-    mean.host = step - mean.total();
-    return mean;
+  static bool changes_structure(const WhatIf& what_if) {
+    return what_if.kind == WhatIf::Kind::kBucket || what_if.kind == WhatIf::Kind::kPack ||
+           what_if.kind == WhatIf::Kind::kCommOff;
   }
 
   const Job& job_;
   const PredictOptions options_;
   graph::Graph clean_;
+  std::unique_ptr<const SteadyState> steady_;  ///< of clean_
   cost::Interference interference_;
   cost::LinkModel links_;
   Nanos mean_overhead_ = 0;
@@ -429,6 +404,7 @@ Result<StepPrediction> Predictor::ask(const std::vector<WhatIf>& what_ifs) const
 std::vector<std::string> Predictor::answerable() const { return core_->answerable(); }
 const graph::Graph& Predictor::clean() const { return core_->clean_graph(); }
 const std::vector<std::int64_t>& Predictor::steps() const { return core_->steps(); }
+Result<Nanos> Predictor::step_with(const graph::Edit& edit) const { return core_->step_with(edit); }
 Result<StepPrediction> Predictor::settle(const graph::Graph& graph) const {
   return core_->settle(graph);
 }

@@ -100,6 +100,11 @@ const Answer* ReplaySummary::best_choice() const {
 
 Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
   WEFT_ASSIGN(const Predictor predictor, Predictor::make(job, options));
+  return summarise(job, predictor, options);
+}
+
+Result<ReplaySummary> summarise(const Job& job, const Predictor& predictor,
+                                const PredictOptions& options) {
   ReplaySummary summary;
   summary.label = job.run.label;
   summary.world = job.run.world;

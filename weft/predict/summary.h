@@ -73,6 +73,9 @@ struct ReplaySummary {
 
 /// Replays the job and predicts its step. If the user asked no what-ifs, also answers common ones.
 Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options);
+/// The same with a predictor that the caller made from the job and the options.
+Result<ReplaySummary> summarise(const Job& job, const Predictor& predictor,
+                                const PredictOptions& options);
 
 /// Parses what-ifs. If one is refused, the result is an Error (kUsage) that lists the what-ifs that
 /// this recording can answer.

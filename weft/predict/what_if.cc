@@ -4,9 +4,11 @@
 // limits, so that later conversions to integers do not overflow.
 #include "weft/predict/what_if.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "weft/base/suggest.h"
 
@@ -29,6 +31,26 @@ std::optional<double> factor(std::string_view text) {
   if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) text.remove_suffix(1);
   const auto value = number(text);
   return value && *value > 0 && *value <= 1e6 ? value : std::nullopt;
+}
+
+/// Reads a size in MiB.
+std::optional<double> mebibytes(std::string_view text) {
+  const auto size = number(text);
+  return size && *size > 0 && *size <= 1e9 ? size : std::nullopt;
+}
+
+/// Reads "2,8,40", the limits of buckets in MiB, or "recorded", which gives an empty list.
+std::optional<std::vector<double>> bucket_caps(std::string_view text) {
+  std::vector<double> caps;
+  if (text == "recorded") return caps;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const auto cap = mebibytes(text.substr(0, comma));
+    if (!cap) return std::nullopt;
+    caps.push_back(*cap);
+    if (comma == text.size()) return caps;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 std::string no_such_key(std::string_view key) {
@@ -72,6 +94,9 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "DDP(bucket_cap_mb=100): buckets of this many MiB; by default, DDP uses 25 with a first "
        "bucket of 1 MiB"},
+      {"ddp.buckets", "ddp.buckets=2,8,40",
+       "the first bucket is closed at 2 MiB, the second at 8, all others at 40 "
+       "(bucket_cap_mb_list); recorded: the buckets of the recording"},
       {"allreduce.pack_mb", "allreduce.pack_mb=32",
        "all-reduces of a step are joined until each moves more than this many MiB; needs --links"},
       {"workers", "workers=4",
@@ -107,12 +132,20 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
     return what_if;
   }
   if (key == "ddp.bucket_mb" || key == "allreduce.pack_mb") {
-    const auto size = number(value);
-    if (!size || !(*size > 0) || *size > 1e9) {
-      return refuse(quoted + ": the value must be a positive number of MiB");
-    }
+    const auto size = mebibytes(value);
+    if (!size) return refuse(quoted + ": the value must be a positive number of MiB");
     what_if.kind = key == "ddp.bucket_mb" ? WhatIf::Kind::kBucket : WhatIf::Kind::kPack;
     what_if.value = *size;
+    what_if.caps = {*size};
+    return what_if;
+  }
+  if (key == "ddp.buckets") {
+    auto caps = bucket_caps(value);
+    if (!caps) {
+      return refuse(quoted + ": the value must be recorded or a list of MiB such as 2,8,40");
+    }
+    what_if.kind = WhatIf::Kind::kBucket;
+    what_if.caps = std::move(*caps);
     return what_if;
   }
   if (key == "workers") {

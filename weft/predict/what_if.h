@@ -19,14 +19,17 @@ struct WhatIf {
     kCompute,        ///< compute=1.5x, rank:2.compute=0.5x
     kCommOff,        ///< comm=off
     kStragglersOff,  ///< stragglers=off
-    kBucket,         ///< ddp.bucket_mb=25
+    kBucket,         ///< ddp.bucket_mb=25, ddp.buckets=2,8,40, ddp.buckets=recorded
     kPack,           ///< allreduce.pack_mb=32
     kWorkers,        ///< workers=8
   };
   Kind kind = Kind::kCommOff;
-  double value = 1;        ///< a factor; for kBucket and kPack a size in MiB; for kWorkers a count
+  double value = 1;        ///< a factor; for kPack a size in MiB; for kWorkers a count
   std::int32_t rank = -1;  ///< for kCompute: the rank whose compute changes; -1: all ranks
-  std::string text;        ///< the what-if, as the user wrote it
+  /// For kBucket: the limits of the buckets in MiB, as in bucket_cap_mb_list. The last one holds
+  /// for all further buckets. Empty: the recorded buckets.
+  std::vector<double> caps = {};
+  std::string text = {};  ///< the what-if, as the user wrote it
 };
 
 /// One kind of what-if. Help texts and refusals show it.

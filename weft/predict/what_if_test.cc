@@ -41,7 +41,9 @@ TEST(WhatIf, ReadsSwitchesAndSizes) {
   EXPECT_EQ(parse("comm=off").kind, WhatIf::Kind::kCommOff);
   EXPECT_EQ(parse("stragglers=off").kind, WhatIf::Kind::kStragglersOff);
   EXPECT_EQ(parse("ddp.bucket_mb=25").kind, WhatIf::Kind::kBucket);
-  EXPECT_EQ(parse("ddp.bucket_mb=0.5").value, 0.5);
+  EXPECT_EQ(parse("ddp.bucket_mb=0.5").caps, std::vector<double>{0.5});
+  EXPECT_EQ(parse("ddp.buckets=2,8.5,40").caps, (std::vector<double>{2, 8.5, 40}));
+  EXPECT_TRUE(parse("ddp.buckets=recorded").caps.empty());
 }
 
 TEST(WhatIf, EveryExampleCanBeParsed) {
@@ -75,7 +77,11 @@ TEST(WhatIf, InvalidTextIsRefusedWithAListOfAllWhatIfs) {
                            "stragglers=",
                            "ddp.bucket_mb=0",
                            "ddp.bucket_mb=-1",
-                           "ddp.bucket_mb=25x"}) {
+                           "ddp.bucket_mb=25x",
+                           "ddp.buckets=",
+                           "ddp.buckets=2,,8",
+                           "ddp.buckets=2,0",
+                           "ddp.buckets=usual"}) {
     EXPECT_NE(error_of(text).find("ddp.bucket_mb=100"), std::string::npos) << text;
   }
 }

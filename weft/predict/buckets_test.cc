@@ -1,75 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of edits.h with a synthetic data-parallel step. In this step, gradients become ready one
-// after the other. At the end, one all-reduce carries all gradients, and the optimiser waits for
-// it.
-#include "weft/predict/edits.h"
+#include "weft/predict/buckets.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/graph/plain_replay.h"
-#include "weft/graph/text.h"
+#include "weft/predict/made_ddp.h"
 
 namespace weft::predict {
 namespace {
-
-constexpr Bytes kMega = 1'000'000;
-
-struct Ddp {
-  std::vector<Bytes> gradients = {10 * kMega, 10 * kMega, 10 * kMega, 10 * kMega};
-  Bytes reduced = 40 * kMega;
-  int backward_ms[2] = {10, 10};  ///< duration of one backward kernel, by rank
-
-  graph::Graph graph() const {
-    std::string text;
-    for (const char* rank : {"0", "1"}) {
-      const std::string r = rank;
-      text += "lane cpu" + r + " host " + r + "\nlane s" + r + " stream " + r + "\nlane n" + r +
-              " stream " + r + "\n";
-    }
-    text += "lane net link -\nstep 1\n";
-    for (const int rank : {0, 1}) text += rank_text(rank);
-    text += "t: transfer net 40ms at=41ms took=40ms after x0:collective, x1:collective\n";
-    for (const char* r : {"0", "1"}) {
-      text += std::string("o") + r + ": kernel s" + r +
-              " 5ms \"optimiser\" at=81ms took=5ms after lo" + r + ":launch, b" + r + "_" +
-              std::to_string(gradients.size() - 1) + ", t:event_wait\n";
-    }
-    text += "c: collective allreduce ranks=2 bytes=" + std::to_string(reduced) +
-            " transfer=t arrivals=x0,x1\n";
-    auto graph = graph::parse_text(text);
-    EXPECT_TRUE(graph) << graph.error().text();
-    return graph.value();
-  }
-
- private:
-  std::string rank_text(int rank) const {
-    const std::string r = std::to_string(rank);
-    std::string text, before;
-    const auto id = [&](const char* kind, std::size_t i) {
-      return kind + r + "_" + std::to_string(i);
-    };
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const std::string at = std::to_string(2 * i), then = std::to_string(2 * i + 1);
-      text += id("l", i) + ": launch cpu" + r + " 1ms \"launch\" at=" + at + "ms took=1ms" +
-              (i ? " after " + id("g", i - 1) : "") + "\n";
-      text += id("b", i) + ": kernel s" + r + " " + std::to_string(backward_ms[rank]) +
-              "ms \"backward\" at=" + at + "ms took=1ms after " + id("l", i) + ":launch" +
-              (i ? ", " + id("b", i - 1) : "") + "\n";
-      text += id("g", i) + ": host cpu" + r + " 0 \"torch::autograd::AccumulateGrad\" at=" + then +
-              "ms took=0" + (gradients[i] < 0 ? "" : " bytes=" + std::to_string(gradients[i])) +
-              " after " + id("l", i) + "\n";
-    }
-    const std::size_t last = gradients.size() - 1;
-    const std::string end = std::to_string(2 * last + 2);
-    text += "la" + r + ": launch cpu" + r + " 1ms \"launch\" at=" + end + "ms took=1ms after " +
-            id("g", last) + "\n";
-    text += "x" + r + ": arrive n" + r + " 0 \"nccl\" at=41ms took=40ms after la" + r +
-            ":launch, " + id("b", last) + ":event_wait\n";
-    text += "lo" + r + ": launch cpu" + r + " 1ms \"launch\" at=" + end + "ms took=1ms after la" +
-            r + "\n";
-    return text;
-  }
-};
 
 /// A link that takes one millisecond for each million bytes.
 cost::LinkModel links() {
@@ -90,21 +27,18 @@ std::vector<Bytes> buckets(const graph::Graph& graph) {
   return sizes;
 }
 
+Result<graph::Graph> rebucket(const graph::Graph& graph, Bytes cap, const cost::LinkModel& model) {
+  WEFT_ASSIGN(const GradientBuckets buckets, GradientBuckets::find(graph));
+  WEFT_ASSIGN(const graph::Edit edit, buckets.replace(buckets.with_caps({cap}), model));
+  return graph::apply(graph, edit);
+}
+
 graph::Graph rebucketed(const Ddp& ddp, Bytes cap) {
   auto graph = rebucket(ddp.graph(), cap, links());
   EXPECT_TRUE(graph) << graph.error().text();
   const Status sound = graph::verify(graph.value());
   EXPECT_TRUE(sound) << sound.error().text();
   return graph.value();
-}
-
-Nanos end_of(const graph::Graph& graph, std::string_view name, std::int32_t rank) {
-  const std::vector<Nanos> ends = graph::plain_ends(graph);
-  Nanos end = -1;
-  for (graph::OpId op = 0; op < graph.size(); ++op) {
-    if (graph.name(op) == name && graph.rank(op) == rank) end = std::max(end, ends[op]);
-  }
-  return end;
 }
 
 std::string refusal(const Ddp& ddp, const cost::LinkModel& model) {
@@ -132,6 +66,50 @@ TEST(Rebucket, GradientThatCrossesTheCapBelongsToTheBucket) {
   Ddp uneven;
   uneven.gradients = {3 * kMega, 9 * kMega, 1 * kMega, 27 * kMega};
   EXPECT_EQ(buckets(rebucketed(uneven, 10 * kMega)), (std::vector<Bytes>{12, 28}));
+}
+
+TEST(Rebucket, EachBucketMayHaveItsOwnCap) {
+  const graph::Graph graph = Ddp().graph();
+  const GradientBuckets buckets = GradientBuckets::find(graph).value();
+  EXPECT_EQ(buckets.with_caps({10 * kMega, 30 * kMega}), (BucketEnds{1, 4}));
+  EXPECT_EQ(buckets.with_caps({20 * kMega, 1}), (BucketEnds{2, 3, 4})) << "the last cap repeats";
+}
+
+TEST(Rebucket, RecordedBucketsStayAsTheyAre) {
+  Ddp small_first;  // DDP's default closes the first bucket at 1 MiB
+  small_first.gradients = {2 * kMega, 10 * kMega, 10 * kMega};
+  small_first.reduced = 22 * kMega;
+  const graph::Graph graph = small_first.graph();
+  const GradientBuckets buckets = GradientBuckets::find(graph).value();
+  EXPECT_EQ(buckets.recorded(), BucketEnds{3});
+  EXPECT_TRUE(buckets.replace(buckets.recorded(), links()).value().empty());
+  EXPECT_EQ(buckets.with_caps({22 * kMega}), buckets.recorded());
+
+  const auto two = graph::apply(graph, buckets.replace({1, 3}, links()).value()).value();
+  const GradientBuckets changed = GradientBuckets::find(two).value();
+  EXPECT_EQ(changed.with_caps({20 * kMega}), (BucketEnds{1, 3})) << "a small first bucket is usual";
+  EXPECT_EQ(changed.with_caps({5 * kMega}), (BucketEnds{2, 3}));
+}
+
+TEST(Rebucket, ABucketBuiltAnewTakesTheTimeOfTheRecordedOne) {
+  Ddp uneven;
+  uneven.backward_ms[1] = 20;
+  const graph::Graph graph = uneven.graph();
+  const GradientBuckets buckets = GradientBuckets::find(graph).value();
+  const auto edit =
+      buckets.replace(buckets.recorded(), links(), GradientBuckets::Keep::kNone).value();
+  EXPECT_FALSE(edit.empty());
+  EXPECT_EQ(end_of(graph::apply(graph, edit).value(), "optimiser", 0),
+            end_of(graph, "optimiser", 0));
+}
+
+TEST(Rebucket, RefusesBucketsThatDoNotDivideTheGradients) {
+  const graph::Graph graph = Ddp().graph();
+  const GradientBuckets buckets = GradientBuckets::find(graph).value();
+  for (const BucketEnds& ends : {BucketEnds{}, BucketEnds{0, 4}, BucketEnds{2}, BucketEnds{3, 2, 4},
+                                 BucketEnds{2, 2, 4}, BucketEnds{5}}) {
+    EXPECT_FALSE(buckets.replace(ends, links()));
+  }
 }
 
 TEST(Rebucket, LastBucketIsClosedByTheEndOfTheBackwardPass) {
@@ -217,55 +195,6 @@ TEST(Rebucket, RefusesIfSizesOfGradientsAndAllReducesDiffer) {
 
 TEST(Rebucket, RefusesWithoutTransferTimes) {
   EXPECT_NE(refusal({}, cost::LinkModel()).find("--links"), std::string::npos);
-}
-
-TEST(WithoutCommunication, NoRankWaitsForAnother) {
-  Ddp uneven;
-  uneven.backward_ms[1] = 20;
-  EXPECT_EQ(end_of(uneven.graph(), "optimiser", 0), (81 + 40 + 5) * kMillisecond);
-  const auto graph = without_communication(uneven.graph());
-  ASSERT_TRUE(graph) << graph.error().text();
-  EXPECT_TRUE(graph::verify(*graph));
-  EXPECT_EQ(end_of(*graph, "optimiser", 0), 46 * kMillisecond);
-  EXPECT_EQ(end_of(*graph, "optimiser", 1), 86 * kMillisecond);
-  EXPECT_TRUE(buckets(*graph).empty());
-}
-
-TEST(WithoutCommunication, LaunchesOfCollectivesTakeNoTime) {
-  Ddp tiny;  // with kernels of 0 ms, the device waits for the host
-  tiny.backward_ms[0] = tiny.backward_ms[1] = 0;
-  const auto graph = without_communication(tiny.graph());
-  ASSERT_TRUE(graph) << graph.error().text();
-  // The remaining time is that of four launches of backward kernels, the launch of the optimiser
-  // (1 ms each) and the optimiser itself.
-  EXPECT_EQ(end_of(*graph, "optimiser", 0), (4 + 1 + 5) * kMillisecond);
-}
-
-TEST(WithoutCommunication, LongHostWorkBeforeEveryLaunchStays) {
-  const auto recorded = graph::parse_text(R"(
-lane cpu0 host 0
-lane s0 stream 0
-lane cpu1 host 1
-lane s1 stream 1
-lane net link -
-step 1
-b0: host cpu0 0 "step"
-l0: launch cpu0 0 "enqueue" after b0+8ms
-x0: arrive s0 0 "ALLREDUCE" after l0:launch
-b1: host cpu1 0 "step"
-l1: launch cpu1 0 "enqueue" after b1+30ms
-x1: arrive s1 0 "ALLREDUCE" after l1:launch
-t: transfer net 5ms after x0:collective, x1:collective
-e0: host cpu0 0 "end" after l0, t
-e1: host cpu1 0 "end" after l1, t
-c: collective allreduce ranks=2 transfer=t arrivals=x0,x1
-)");
-  ASSERT_TRUE(recorded) << recorded.error().text();
-  EXPECT_EQ(end_of(*recorded, "end", 0), 35 * kMillisecond);
-  const auto graph = without_communication(*recorded);
-  ASSERT_TRUE(graph) << graph.error().text();
-  EXPECT_EQ(end_of(*graph, "end", 0), 8 * kMillisecond);
-  EXPECT_EQ(end_of(*graph, "end", 1), 30 * kMillisecond);
 }
 
 }  // namespace
