@@ -15,10 +15,13 @@ namespace {
 
 Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
   Diagnostics diagnostics;
+  predict::PredictOptions options;
+  WEFT_ASSIGN(options.links, cost::read_links(arguments.all("--links")));
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("replaying the job without each finding");
-  WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
+  progress.show("predicting the job without each finding");
+  WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, options));
+  WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job, predictor));
   progress.clear();
   const std::optional<std::int64_t> number = arguments.whole("--finding");
   const std::size_t count = diagnosis.findings.size();
@@ -56,18 +59,20 @@ Subcommand diagnose_command() {
   command.min_inputs = 1;
   command.details =
       "For each rank, the times of all causes add up to its step. A finding is one cause of "
-      "lost time. Its gain is how much shorter the step would be without it: Weft removes the "
-      "finding from the job and replays the rest. Findings are sorted by gain. All times "
-      "include the overhead of the profiler; weft replay predicts the job without profiler.";
+      "lost time. Its gain is how much shorter the step would be without it. Weft removes the "
+      "finding from the job and predicts the step of the rest, as weft replay does. Findings are "
+      "sorted by gain. Gains do not include the overhead of the profiler; all other times do.";
   command.examples = {Example{"weft diagnose examples/resnet50-w4", "one page about all ranks"},
                       Example{"weft diagnose examples/resnet50-w4 --finding 1",
                               "details of the finding with the largest gain, and what to do"}};
-  command.flags = {{"--finding", "N",
-                    "show only finding N: where it is, what to do, which ops it consists of",
-                    Flag::Value::kWhole}};
+  command.flags = {
+      {"--finding", "N", "show only finding N: where it is, what to do, which ops it consists of",
+       Flag::Value::kWhole},
+      {"--links", "TABLE", "predict gains with measured transfer times (docs/formats/links.md)",
+       Flag::Value::kFile, true}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.flags.push_back({"--all", "", "show every rank and finding, however long the page gets"});
-  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 2 (docs/reference/cli.md)"});
   command.run = run_diagnose;
   return command;
 }

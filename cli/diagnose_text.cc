@@ -196,7 +196,7 @@ std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::str
   for (std::size_t i = 0; i < most; ++i) {
     const Finding& finding = diagnosis.findings[i];
     table.add_row({std::to_string(i + 1), format_ms(finding.gain),
-                   fmt::format("{:.1f}%", percent(finding.gain, diagnosis.step)), finding.title,
+                   fmt::format("{:.1f}%", percent(finding.gain, diagnosis.baseline)), finding.title,
                    place(finding)});
   }
   std::string out = table.print(terminal);
@@ -301,9 +301,9 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
   out += wrapped_for(terminal, finding.what, 0);
   out += wrapped_for(
       terminal,
-      fmt::format("gain:    {} ms of {} ms ({:.1f} %), from a replay without this finding",
-                  format_ms(finding.gain), format_ms(diagnosis.step),
-                  percent(finding.gain, diagnosis.step)),
+      fmt::format("gain:    {} ms of {} ms ({:.1f} %), both predicted for the job without profiler",
+                  format_ms(finding.gain), format_ms(diagnosis.baseline),
+                  percent(finding.gain, diagnosis.baseline)),
       9);
   if (const std::string where = place(finding); !where.empty()) {
     out += wrapped_for(terminal,

@@ -25,10 +25,6 @@ def main() -> int:
         sys.executable, "-m", "gcovr", "--root", str(ROOT), "--object-directory", sys.argv[1],
         "--exclude", r".*_test\.cc", "--exclude", r".*_fuzz\.cc", "--exclude", "bench/", "--exclude",
         "build", "--gcov-ignore-parse-errors=all", "--json", "-",
-        # After a partial rebuild, an inline function may have different lines in two objects.
-        "--merge-mode-functions=separate",
-        # CMake compiles a small program to identify the compiler, and removes its source.
-        "--exclude-directories", r".*CompilerId",
     ]  # fmt: skip
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     if done.returncode != 0:

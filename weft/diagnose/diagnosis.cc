@@ -91,8 +91,9 @@ std::string verdict_of(const Diagnosis& diagnosis) {
                         per_cent(-causes[i].first, late->step), cause_words(causes[i].second));
   }
   if (const Finding* headline = headline_of(diagnosis.findings)) {
-    text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - headline->gain),
-                        headline->title);
+    text += fmt::format("; {:.1f} ms instead of {:.1f} without {}",
+                        milliseconds(diagnosis.baseline - headline->gain),
+                        milliseconds(diagnosis.baseline), headline->title);
     // Readers expect the first finding, so name any other one by its number.
     const auto number = headline - diagnosis.findings.data() + 1;
     if (number > 1) text += fmt::format(" (finding {})", number);
@@ -123,6 +124,12 @@ const char* cause_words(Cause cause) {
 }
 
 Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options) {
+  WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, {}));
+  return diagnose(job, predictor, options);
+}
+
+Result<Diagnosis> diagnose(const predict::Job& job, const predict::Predictor& predictor,
+                           const FindingOptions& options) {
   sim::Replay replay(job.graph);
   replay.run();
   const Times times{replay.starts(), replay.ends()};
@@ -143,8 +150,10 @@ Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& option
     WEFT_ASSIGN(diagnosis.stragglers,
                 sim::analyse_stragglers(job.graph, predict::straggler_options(job)));
   }
-  diagnosis.findings =
-      find_findings(job, diagnosis.stragglers ? &*diagnosis.stragglers : nullptr, options);
+  WEFT_ASSIGN(const predict::StepPrediction baseline, predictor.baseline());
+  diagnosis.baseline = baseline.step;
+  const sim::StragglerReport* stragglers = diagnosis.stragglers ? &*diagnosis.stragglers : nullptr;
+  WEFT_ASSIGN(diagnosis.findings, find_findings(job, predictor, stragglers, options));
   diagnosis.verdict = verdict_of(diagnosis);
   return diagnosis;
 }

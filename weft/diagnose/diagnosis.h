@@ -2,7 +2,7 @@
 // Defines Diagnosis, a value that holds all results of `weft diagnose` about a recorded job. The
 // command prints this value, and the report draws it. The command and the Python package write the
 // same JSON for it. A diagnosis describes the job as recorded, including the effects of the
-// profiler. (`weft replay` predicts the job without profiler.)
+// profiler. Only the gains of findings are predictions of the job without profiler.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,8 @@ struct Diagnosis {
   std::int32_t world = -1;
   bool from_phases = false;
   std::vector<std::int64_t> steps;  ///< numbers of the complete steps
-  Nanos step = 0;                   ///< mean step of the slowest rank
+  Nanos step = 0;                   ///< mean recorded step of the slowest rank
+  Nanos baseline = 0;               ///< predicted step without profiler; gains are relative to it
   std::int32_t slowest_rank = -1;   ///< the rank with that step
   /// The rank that the others wait for. It is the rank with the largest part of the critical path.
   /// Its own step may be shorter than the steps of the ranks that wait for it.
@@ -48,6 +49,9 @@ struct Diagnosis {
 
 /// Diagnoses a job. An Error (kUsage) if no step was recorded on all ranks.
 Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options = {});
+/// The same with a predictor of the job that the caller already has.
+Result<Diagnosis> diagnose(const predict::Job& job, const predict::Predictor& predictor,
+                           const FindingOptions& options = {});
 
 /// Writes a diagnosis as JSON. docs/reference/cli.md describes the fields. `inputs` are the words
 /// of the command line that name the run: its paths, and "--run", "2" if the user chose one of

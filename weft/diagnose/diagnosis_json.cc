@@ -8,7 +8,7 @@
 namespace weft::diagnose {
 namespace {
 
-constexpr int kDiagnosisSchema = 1;
+constexpr int kDiagnosisSchema = 2;
 
 /// Writes the number of a rank, a step and so on. If the number is unknown, it is -1, and null is
 /// written.
@@ -156,6 +156,7 @@ std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
   json.key("steps").begin_array();
   for (const std::int64_t step : diagnosis.steps) json.value(step);
   json.end_array().field("step_ms", milliseconds(diagnosis.step));
+  json.field("baseline_step_ms", milliseconds(diagnosis.baseline));
   json.field("slowest_rank", diagnosis.slowest_rank).field("late_rank", diagnosis.late_rank);
   json.key("ranks").begin_array();
   for (const RankDiagnosis& rank : diagnosis.ranks) write_rank(json, rank);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out what makes the step slow, and by how much. The results are called findings. A finding
-// is something that could be removed from the job. To compute its gain, it is removed from the
-// graph, and the changed graph is replayed. The gain is never a sum of durations.
+// is something that could be removed from the job. Its gain is an answer of the predictor: the step
+// of the job without profiler, minus the step without the finding. It is never a sum of durations.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "weft/diagnose/path.h"
 #include "weft/diagnose/removals.h"
 #include "weft/diagnose/skew.h"
+#include "weft/predict/predict.h"
 #include "weft/sim/stragglers.h"
 
 namespace weft::diagnose {
@@ -35,7 +36,7 @@ struct Finding {
   /// The lane on which the finding takes most time: "stream 7", "thread 12"; empty: none.
   std::string lane;
   std::vector<std::int32_t> ranks;  ///< all ranks that the finding concerns
-  /// How much shorter the mean step of the slowest rank would be without the finding.
+  /// How much shorter the predicted step would be without the finding.
   Nanos gain = 0;
   /// The finding's time on `rank`, mean per step; includes time that other work hides.
   Nanos time = 0;
@@ -59,9 +60,11 @@ struct FindingOptions {
 Nanos mean_step(const predict::StepTimes& steps);
 
 /// Returns the findings, largest gain first. `stragglers` is the analysis of the same job, or
-/// nullptr if the job has only one rank. Replays the job once per suspect, in parallel. The result
-/// does not depend on the number of threads.
-std::vector<Finding> find_findings(const predict::Job& job, const sim::StragglerReport* stragglers,
-                                   const FindingOptions& options);
+/// nullptr if the job has only one rank. `predictor` must predict the same job; it is asked once
+/// per suspect, in parallel. The result does not depend on the number of threads.
+Result<std::vector<Finding>> find_findings(const predict::Job& job,
+                                           const predict::Predictor& predictor,
+                                           const sim::StragglerReport* stragglers,
+                                           const FindingOptions& options);
 
 }  // namespace weft::diagnose

@@ -12,6 +12,7 @@
 
 #include "weft/base/golden_cases.h"
 #include "weft/diagnose/diagnosis.h"
+#include "weft/diagnose/made_job.h"
 #include "weft/graph/text.h"
 
 namespace weft::diagnose {
@@ -65,8 +66,8 @@ std::string print(const graph::Graph& graph, const Finding& finding) {
 }
 
 Result<std::string> findings_of(const golden::Case& golden) {
-  predict::Job job;
-  WEFT_ASSIGN(job.graph, graph::parse_text(golden.input("graph")));
+  WEFT_ASSIGN(graph::Graph graph, graph::parse_text(golden.input("graph")));
+  predict::Job job = recorded_job(std::move(graph));
   WEFT_TRY(add_loading(golden.input("loading"), job));
   WEFT_ASSIGN(const Diagnosis diagnosis, diagnose(job));
   std::string text = "verdict: " + diagnosis.verdict + "\n";

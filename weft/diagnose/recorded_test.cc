@@ -9,7 +9,6 @@
 #include "weft/diagnose/compare.h"
 #include "weft/diagnose/diagnosis.h"
 #include "weft/predict/predict.h"
-#include "weft/sim/naive.h"
 #include "weft/trace/match/multi_rank_sets.h"
 
 namespace weft::diagnose {
@@ -97,25 +96,19 @@ TEST_P(Recorded, TheCriticalPathGoesThroughTheCulprit) {
   }
 }
 
-/// The naive simulator looks at every op at every event; with larger recordings it takes minutes.
-bool is_small(const MultiRankSet& set) {
-  const std::string& name = set.name;
-  return name == "megatron-tp8" || name == "vgg16-w2" || name == "straggler ST" ||
-         name.starts_with("torchrec");
-}
-
-class RecordedSmall : public Recorded {};
-
-TEST_P(RecordedSmall, GainsEqualThoseOfTheNaiveSimulator) {
-  const graph::Graph graph = working_graph(job_);
-  const auto step_of = [](const graph::Graph& g) {
-    return mean_step(predict::replayed_steps(g, sim::simulate_naively(g).end));
-  };
-  const Nanos step = step_of(graph);
-  ASSERT_FALSE(diagnosis_.findings.empty());
+/// `weft diagnose` and `weft replay` must give the same answer to the same question.
+TEST_P(Recorded, GainsAreAnswersOfThePredictor) {
+  const auto predictor = predict::Predictor::make(job_, {});
+  ASSERT_TRUE(predictor) << predictor.error().text();
+  const Nanos baseline = predictor->baseline()->step;
+  EXPECT_EQ(diagnosis_.baseline, baseline);
   for (const Finding& finding : diagnosis_.findings) {
-    EXPECT_EQ(finding.gain, step - step_of(without(graph, finding.removal)))
-        << info_of(finding.kind).id;
+    const bool asked = finding.kind == FindingKind::kExposedCommunication ||
+                       finding.kind == FindingKind::kImbalance;
+    if (!asked || finding.what_if.empty()) continue;
+    const auto answer = predictor->ask({predict::parse_what_if(finding.what_if).value()});
+    ASSERT_TRUE(answer) << answer.error().text();
+    EXPECT_EQ(finding.gain, baseline - answer->step) << finding.what_if;
   }
 }
 
@@ -138,18 +131,6 @@ std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
 INSTANTIATE_TEST_SUITE_P(Sets, Recorded,
                          testing::Range<std::size_t>(0, std::max<std::size_t>(1, sets().size())),
                          name_of);
-
-std::vector<std::size_t> small_sets() {
-  const auto all = sets();
-  std::vector<std::size_t> small;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (is_small(all[i])) small.push_back(i);
-  }
-  if (small.empty()) small.push_back(0);
-  return small;
-}
-
-INSTANTIATE_TEST_SUITE_P(Small, RecordedSmall, testing::ValuesIn(small_sets()), name_of);
 
 }  // namespace
 }  // namespace weft::diagnose

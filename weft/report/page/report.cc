@@ -14,21 +14,21 @@ namespace {
 
 /// Predicts the step for each what-if of the user alone. If there are several what-ifs, it also
 /// predicts the step for all of them together.
-Result<std::vector<predict::Answer>> answer(const predict::Job& job, const ReportOptions& options) {
+Result<std::vector<predict::Answer>> answer(const predict::Job& job,
+                                            const predict::Predictor& predictor,
+                                            const ReportOptions& options) {
   std::vector<predict::Answer> answers;
   if (options.what_ifs.empty()) return answers;
-  predict::PredictOptions asked;
-  asked.links = options.links;
-  WEFT_ASSIGN(asked.what_ifs, predict::parse_what_ifs(job, options.what_ifs, options.links));
-  WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, asked));
+  WEFT_ASSIGN(const std::vector<predict::WhatIf> what_ifs,
+              predict::parse_what_ifs(job, options.what_ifs, options.links));
   std::string together;
-  for (const predict::WhatIf& what_if : asked.what_ifs) {
+  for (const predict::WhatIf& what_if : what_ifs) {
     WEFT_ASSIGN(predict::StepPrediction prediction, predictor.ask({what_if}));
     answers.push_back({what_if.text, std::move(prediction)});
     together += (together.empty() ? "" : " ") + what_if.text;
   }
   if (answers.size() > 1) {
-    WEFT_ASSIGN(predict::StepPrediction prediction, predictor.ask(asked.what_ifs));
+    WEFT_ASSIGN(predict::StepPrediction prediction, predictor.ask(what_ifs));
     answers.push_back({together, std::move(prediction)});
   }
   return answers;
@@ -63,9 +63,10 @@ Result<Report> make_report(const predict::Job& job, const ReportOptions& options
                            const Diagnostics& loading) {
   predict::PredictOptions prediction;
   prediction.links = options.links;
-  WEFT_ASSIGN(std::vector<predict::Answer> asked, answer(job, options));
-  WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
-  WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, prediction));
+  WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, prediction));
+  WEFT_ASSIGN(std::vector<predict::Answer> asked, answer(job, predictor, options));
+  WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job, predictor));
+  WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, predictor, prediction));
   Diagnostics diagnostics = loading;
   predict::warn_untypical(summary, diagnostics);
 
