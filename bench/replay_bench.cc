@@ -66,8 +66,7 @@ graph::Graph make_job(const Shape& shape) {
     if (last != kNoId) builder.add_edge(last, op, EdgeKind::kOrder, gap);
     return last = op;
   };
-  // Spreads `total` items evenly over the kernels of a step. Returns how many of the items kernel k
-  // gets.
+  // Spreads `total` items evenly over the kernels of a step. Returns the number for kernel k.
   const auto share = [&shape](int k, int total) {
     return (k + 1) * total / shape.kernels - k * total / shape.kernels;
   };
