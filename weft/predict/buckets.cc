@@ -517,8 +517,11 @@ Result<graph::Edit> GradientBuckets::replace(const BucketEnds& ends, const cost:
                     ends.back() == gradients().size();
   const bool distinct = std::adjacent_find(ends.begin(), ends.end()) == ends.end();
   if (!fits || (!distinct && ends != recorded())) {
-    return cannot_change(
-        fmt::format("the buckets must divide its {} gradients", gradients().size()));
+    const std::size_t count = gradients().size();
+    return fail(ErrorCode::kUsage,
+                fmt::format("the recording has {} gradients: the ends of the buckets must be above "
+                            "0 and increase, and the last must be {}",
+                            count, count));
   }
   if (ends == recorded() && keep == Keep::kSame) return graph::Edit{};
   Replacement replacement(*this, links, keep);

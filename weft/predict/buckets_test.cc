@@ -103,7 +103,7 @@ TEST(Rebucket, ABucketBuiltAnewTakesTheTimeOfTheRecordedOne) {
             end_of(graph, "optimiser", 0));
 }
 
-TEST(Rebucket, RefusesBucketsThatDoNotDivideTheGradients) {
+TEST(Rebucket, RefusesEndsThatDoNotIncreaseToTheNumberOfGradients) {
   const graph::Graph graph = Ddp().graph();
   const GradientBuckets buckets = GradientBuckets::find(graph).value();
   for (const BucketEnds& ends : {BucketEnds{}, BucketEnds{0, 4}, BucketEnds{2}, BucketEnds{3, 2, 4},
