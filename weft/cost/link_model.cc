@@ -25,16 +25,18 @@ namespace {
 /// The largest size must be at least this many times as large as the smallest size. Otherwise the
 /// latency, which is the intercept of the line, would be an extrapolation that amplifies the noise.
 constexpr double kWideRange = 8;
-/// Lower limit of both standard deviations. A few samples may agree by chance.
+/// Lower limit of the relative standard deviation of recorded times, and of that of the times in a
+/// link table. A few samples may agree by chance.
 constexpr double kLeastScatter = 0.02;
-/// The standard deviation that is assumed if there are too few samples to compute it.
+/// The relative standard deviation that is assumed if there are too few samples to compute it.
 constexpr double kUsualScatter = 0.1;
 constexpr std::size_t kEnoughSamples = 3;
 /// A recording covers a second or so. Over minutes, the speed of a network drifts by about this
 /// relative standard deviation: equal runs of the jobs in bench/data/h200-settings differ by 5 to
 /// 20 % of the time of their exposed transfers.
 constexpr double kDrift = 0.08;
-/// A difference of more than this many standard deviations is not due to scatter.
+/// If recorded times differ from the times in a table by more than this many standard deviations,
+/// scatter is not the reason.
 constexpr double kPlausibleDistance = 4;
 /// The interquartile range of a normal distribution is this many standard deviations wide.
 constexpr double kQuartileWidth = 1.349;

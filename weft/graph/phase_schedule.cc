@@ -91,9 +91,9 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
   }
   std::vector<std::size_t> match(messages.size(), computes.size());
   if (computes.empty()) return match;
-  // Only interleaved schedules record messages that were never executed. Such a message is a
-  // receive that starts after the start of the last compute, or a send that ends before the end of
-  // the first compute.
+  // Timelines of interleaved schedules also list messages that were never sent. Here, such a
+  // message is a receive that starts after the start of the last compute, or a send that ends
+  // before the end of the first compute.
   Nanos first_end = step.works[computes.front()].end;
   Nanos last_start = step.works[computes.front()].start;
   for (Index c : computes) {
@@ -112,7 +112,8 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
   if (launched.size() == needing.size()) {
     for (std::size_t k = 0; k < launched.size(); ++k) match[launched[k]] = needing[k];
   } else if (launched.size() == computes.size() || launched.size() + 1 == computes.size()) {
-    // Interleaved schedules may record one message for every compute, whether it needs one or not.
+    // The timeline of an interleaved schedule may list one message for every compute, whether the
+    // compute needs one or not.
     // The very first receive of a step may be missing.
     const std::size_t skip = computes.size() - launched.size();
     for (std::size_t k = 0; k < launched.size(); ++k) {

@@ -40,7 +40,7 @@ struct Work {
   trace::PhaseDetail detail;
   std::uint32_t event = kNoId;
   NameId name = 0;       ///< id in the names of the graph
-  bool dropped = false;  ///< true: recorded but never executed, see schedule_step()
+  bool dropped = false;  ///< true: listed but never sent, see schedule_step()
 };
 
 /// The work `destination` waits for the work `source`. These are indices into the works of the
@@ -69,9 +69,10 @@ struct Schedule {
 };
 
 /// Returns the dependencies and groups of one step. `works` holds all phases of the step, in any
-/// order. Timelines of interleaved schedules contain sends and receives that were recorded but
-/// never executed, at the ends of the model and of the step. The pipeline does not need them, so
-/// they are marked as dropped. O(n log n).
+/// order. Timelines of interleaved schedules also list messages that were never sent: before the
+/// first stage of the model and behind its last stage, where there is no neighbour, and before the
+/// first and after the last compute of a worker. Their sends and receives are marked as dropped.
+/// O(n log n).
 Schedule schedule_step(const Layout& layout, std::span<Work> works);
 
 }  // namespace weft::graph

@@ -119,9 +119,12 @@ std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi) {
   if (folder.running > 0) {
     return {"processes that take training steps are still running; they write when they end"};
   }
-  // Probes write during the recording, and profilers write at its end. So if there are logs but no
-  // profile, the profile was lost. With --mpi, this is not certain, because then probes write even
-  // if there are no steps.
+  // There is no profile here. Two things show that processes took steps and that their profiles
+  // were lost:
+  //   * Claims. A process makes a claim when it takes its first step. (A parameter server, which
+  //     takes no steps, makes one when its recording starts.)
+  //   * Logs of probes. All traces are such logs here, and probes write them while steps are
+  //     recorded. With --mpi, logs prove nothing: then probes write even if there are no steps.
   if (folder.claims > 0 || (!folder.traces.empty() && !mpi)) {
     return {
         "processes took training steps, but none wrote a profile: the disk may be full, or the "

@@ -156,7 +156,9 @@ class Session:
             if os.getpid() != owner:  # a forked child: the recording belongs to its parent
                 signal.signal(number, before)
                 os.kill(os.getpid(), number)
-            # A window that is just writing cannot be interrupted: it calls end() when it is done.
+            # A window that is busy, for example because it is writing its files right now, must not
+            # be interrupted. when_idle() then returns True and registers a callback: the window
+            # calls end() as soon as it is done.
             elif not any(w.when_idle(lambda: end(number, None)) for w in self._windows):
                 end(number, frame)
 

@@ -30,7 +30,7 @@ struct Planned {
   Nanos bound = 0;            ///< lower bound of the step over all plans and schedules
   Nanos one_stage_bound = 0;  ///< lower bound over all plans with one stage per device
   /// Whether the search proved that no plan with one stage per device has a shorter step under the
-  /// schedules that it tried.
+  /// schedules that it tried. Plan files call this `no_shorter_one_stage_plan`.
   bool exhausted = false;
 };
 

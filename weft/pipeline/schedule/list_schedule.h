@@ -46,7 +46,9 @@ class ListScheduler {
     std::size_t first = 0, stages = 0;  ///< range in on_device_
     StageId first_stage = 0;            ///< lowest-numbered stage on the device
     Bytes held = 0;
-    Bytes others = 0;  ///< memory of one forward of each stage except first_stage
+    /// The sum over the device's other stages (all except first_stage) of the memory that one
+    /// forward of the stage takes.
+    Bytes others = 0;
     Nanos free_at = 0;
     Nanos latest = 0;  ///< if the next op starts later, the limit is missed
   };

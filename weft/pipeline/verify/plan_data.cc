@@ -295,7 +295,8 @@ void read_figures(Reader& reader, const JsonValue& root, PlanData& plan) {
                                         : plan.figures.bound_ms;
   plan.figures.gap_pct = reader.figure(root, "gap_pct");
   plan.figures.schedule = reader.text(reader.member(root, "schedule"), "schedule");
-  // Older versions of Weft called this flag "exhausted".
+  // Only check that the flag is there: its value cannot be computed again. In files of older
+  // versions of Weft it is called "exhausted".
   reader.flag(root, root.find("exhausted") ? "exhausted" : "no_shorter_one_stage_plan");
 }
 

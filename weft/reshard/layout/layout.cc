@@ -43,9 +43,11 @@ void measure(Cut& cut) {
   }
   cut.single = std::all_of(cut.slots.begin(), cut.slots.end(),
                            [](const Strips& slot) { return slot.size() <= 1; });
-  // The tile is the length of the longest slot. It is valid if every slot starts at a multiple of
-  // this length, because no slot then reaches beyond the next multiple. The last slot may be
-  // shorter, as in chunks of ceil(n / count).
+  // With a tile, position / tile tells which slot a position lies in, so nobody has to search the
+  // slots. The tile is the length of the longest slot. It works if every slot starts at a multiple
+  // of this length, because no slot then reaches beyond the next multiple. The last slot may be
+  // shorter, as in chunks of ceil(n / count). If there is no such length, the tile is 0, and slots
+  // are searched.
   cut.tile = cut.single && !cut.lengths.empty() ? *most : 0;
   for (const Strips& slot : cut.slots) {
     if (cut.tile > 0 && !slot.empty() && slot.front().low % cut.tile != 0) cut.tile = 0;

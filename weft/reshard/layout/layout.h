@@ -44,7 +44,8 @@ struct Cut {
   std::int64_t uniform_length = -1;  ///< the length of every slot; -1 if lengths differ
   bool single = false;               ///< no slot has more than one strip
   /// If every slot is one strip that starts at a multiple of the longest slot's length, `tile` is
-  /// that length. Then dividing a position by `tile` gives its slot. Otherwise `tile` is 0.
+  /// that length. Then position / tile tells which slot a position lies in, without a search.
+  /// Otherwise `tile` is 0.
   std::int64_t tile = 0;
 
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }

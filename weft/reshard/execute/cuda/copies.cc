@@ -125,6 +125,7 @@ std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
     const auto wrong = [&](std::string_view what) {
       return "copy " + std::to_string(copies.size()) + ": " + std::string(what);
     };
+    static_assert(kHead == 9, "the next message names this number");
     if (numbers.size() - at < kHead) return wrong("its first nine numbers are incomplete");
     const std::span head = numbers.subspan(at, kHead);
     at += kHead;

@@ -42,9 +42,14 @@ bool is_contiguous(const Message& message);
 /// An Error (kUsage) if an array that is reduced has a type or a reduction that GPUs cannot handle.
 Status check_reductions(const Program& program);
 
-/// Copies that fill in neutral elements before the first round. scale_copies() are the copies that
-/// divide averages at the end.
+/// Copies to run before the first round. They fill the regions of Program::neutral with the neutral
+/// element of the array's reduction: the element that changes nothing when it is reduced into
+/// another one, such as 0 for sums. An Error (kUsage) if the reduction is not supported.
 Result<std::vector<Copy>> neutral_copies(const Program& program);
+
+/// Copies to run after the last round. They multiply the targets of arrays by Elements::times /
+/// Elements::over. For averages, which are reduced as sums, this is the division by the number of
+/// addends.
 std::vector<Copy> scale_copies(const Program& program);
 
 }  // namespace weft::reshard::execute::cuda

@@ -23,7 +23,8 @@ Result<CombineRows> combine_rows(const Elements& elements);
 struct RowWork {
   CombineRows rows = nullptr;  ///< nullptr: the rows are copied unchanged
   /// If rows are cast: the bytes of an element at the source divided by its bytes at the
-  /// destination.
+  /// destination. This is a whole number, because rows are only cast to narrower types, and the
+  /// bytes of an element are always a power of two.
   std::int64_t width_ratio = 1;
 };
 /// Does the same as copy.run(), but with this work for each row. The bytes and strides of `copy`

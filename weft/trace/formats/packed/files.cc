@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pack_files() loads the inputs, decides the path of every output file (jobs_of()), packs the ranks
-// in parallel, and finally copies the probe logs of processes that are not ranks. If several
-// processes share the work, the process with index 0 also writes the files that belong to no rank.
+// in parallel, and finally copies the probe logs of bystanders (recorded processes that are not
+// ranks). If several processes share the work of packing, we call them packers. Packer 0 then also
+// writes the files that belong to no rank.
 #include "weft/trace/formats/packed/files.h"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ std::string folder_name(std::string label) {
 }
 
 /// Parameter servers and the chief are not ranks and have no number, so their packed files keep the
-/// name of the original. If several processes share the work, the first one packs them.
+/// name of the original. If there are several packers, packer 0 packs them.
 void add_services(const Run& run, const fs::path& folder, std::vector<Job>& jobs) {
   for (const RankTrace& service : run.services) {
     const std::string name = fs::path(service.file).filename().string();
@@ -72,8 +73,8 @@ Result<std::vector<Job>> jobs_of(const Recording& recording, const std::string& 
   return jobs;
 }
 
-/// Creates an empty file; fails if the file exists. So if two processes want to write the same
-/// file, only one of them can.
+/// Creates an empty file; fails if the file exists. So if two packers want to write the same file,
+/// only one of them can.
 Status reserve(const std::string& path) {
   const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (file >= 0) {
@@ -112,9 +113,9 @@ Result<PackedFile> write_one(const Job& job, bool exclusive) {
   return file;
 }
 
-/// Copies the probe logs of processes that are not ranks. If several processes share the work, each
-/// of them loads only its own ranks, and the logs of all other ranks look like logs of processes
-/// that are not ranks. So the process with index 0 then copies only logs that name a role.
+/// Copies the probe logs of bystanders. If there are several packers, each of them loads only its
+/// own ranks, and the logs of all other ranks look to it like logs of bystanders. So only packer 0
+/// copies logs, and only those that name a role.
 Status copy_bystanders(const Recording& recording, const std::vector<Job>& jobs,
                        const std::string& out, const Share& share) {
   if (out.ends_with(kEnding) || share.index > 0) return {};
