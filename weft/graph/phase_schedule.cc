@@ -113,8 +113,7 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
     for (std::size_t k = 0; k < launched.size(); ++k) match[launched[k]] = needing[k];
   } else if (launched.size() == computes.size() || launched.size() + 1 == computes.size()) {
     // The timeline of an interleaved schedule may list one message for every compute, whether the
-    // compute needs one or not.
-    // The very first receive of a step may be missing.
+    // compute needs one or not. The very first receive of a step may be missing.
     const std::size_t skip = computes.size() - launched.size();
     for (std::size_t k = 0; k < launched.size(); ++k) {
       match[launched[k]] = send ? k : k + skip;

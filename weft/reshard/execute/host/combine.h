@@ -23,7 +23,7 @@ Result<CombineRows> combine_rows(const Elements& elements);
 struct RowWork {
   CombineRows rows = nullptr;  ///< nullptr: the rows are copied unchanged
   /// If rows are cast: the bytes of an element at the source divided by its bytes at the
-  /// destination. This is a whole number, because rows are only cast to narrower types, and the
+  /// destination. This is a whole number, because rows are never cast to a wider type, and the
   /// bytes of an element are always a power of two.
   std::int64_t width_ratio = 1;
 };
