@@ -163,6 +163,8 @@ class Diagnosis:
     steps: list[int]
     step_ms: float
     """Mean step time of the slowest rank."""
+    baseline_step_ms: float
+    """The predicted step without profiler. The gains of findings are subtracted from it."""
     slowest_rank: int
     late_rank: int
     """The rank for which the other ranks wait: the rank on which most of the critical path lies."""
@@ -194,13 +196,13 @@ class Diagnosis:
     def __str__(self) -> str:
         lines = [f"{self.label}: {self.verdict}"]
         for number, finding in enumerate(self.findings, 1):
-            share = finding.gain_ms / self.step_ms
+            share = finding.gain_ms / self.baseline_step_ms
             lines.append(f"{number:3} {finding.gain_ms:9.3f} ms {share:6.1%}  {finding.title}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{finding.gain_ms:.1f}</td><td>{finding.gain_ms / self.step_ms:.1%}</td>"
+            f"<tr><td>{finding.gain_ms:.1f}</td><td>{finding.gain_ms / self.baseline_step_ms:.1%}</td>"
             f"<td>{html.escape(finding.title)}</td><td>{html.escape(finding.advice)}</td></tr>"
             for finding in self.findings
         )

@@ -17,8 +17,8 @@ from tests.conftest import Weft, clean_environment
 
 QUESTIONS = [
     "network.bandwidth=2x", "network.latency=0.5x", "compute=1.5x", "rank:2.compute=0.5x",
-    "comm=off", "stragglers=off", "ddp.bucket_mb=100", "allreduce.pack_mb=32",
-    "workers=4",
+    "comm=off", "stragglers=off", "ddp.bucket_mb=100", "ddp.buckets=2,8,40",
+    "allreduce.pack_mb=32", "workers=4",
 ]  # fmt: skip
 needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 needs_fish = pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
@@ -153,7 +153,7 @@ def typed(shell: str, scripts: Path, tmp_path: Path) -> Iterator[Session]:
         ("weft replay --links=rec\t", "<replay><--links=recording.json>"),
         ("weft replay --what-if str\t", "<replay><--what-if><stragglers=off>"),
         ("weft replay --what-if rank\t", "<replay><--what-if><rank:2.compute=0.5x>"),
-        ("weft replay --what-if=ddp\t", "<replay><--what-if=ddp.bucket_mb=100>"),
+        ("weft replay --what-if=ddp.bucket_\t", "<replay><--what-if=ddp.bucket_mb=100>"),
         ("weft man -o re\t", "<man><-o><results>"),
         ("weft testbed u\treco\t", "<testbed><up><recording.json>"),
         ("weft -q inf\t--al\t", "<-q><info><--all>"),

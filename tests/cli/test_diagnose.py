@@ -43,7 +43,7 @@ def diagnose(weft: Weft, *words: str | Path) -> Any:
 
 def test_causes_of_every_rank_and_step_add_up(weft: Weft) -> None:
     report = diagnose(weft, EXAMPLE)
-    assert report["schema_version"] == 1 and report["command"] == "diagnose"
+    assert report["schema_version"] == 2 and report["command"] == "diagnose"
     assert report["steps"] == [3, 4, 5]
     assert [rank["rank"] for rank in report["ranks"]] == [0, 1, 2, 3]
     for rank in report["ranks"]:

@@ -80,7 +80,7 @@ def cycle() -> dict[str, Any]:
         (layers(), [*CLUSTER, "--device-memory", "80gb"], 2, "--device-memory: '80gb' is not a size"),
         (layers(), [*CLUSTER, "--device-memory", "1B"], 1, "no plan fits into the memory"),
         (layers(), [*CLUSTER, "--chunks", "0"], 2, "--chunks must be at least 1"),
-        (layers(), [*CLUSTER, "--chunks", "1", "--schedule", "zb-v"], 1, "the order 'zb-v'"),
+        (layers(), [*CLUSTER, "--chunks", "1", "--schedule", "zb-v"], 2, "--schedule zb-v needs several"),
         (layers(parameter_bytes=10**10), ["--cluster", "1x T4", "--microbatches", "4", "--memory"],
          1, "layer 'n0' alone takes 40.00 GB"),
         (layers(), ["--cluster", "8x L4 nvlink", "--microbatches", "4"], 2, "L4 has no NVLink"),

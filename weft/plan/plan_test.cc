@@ -72,7 +72,8 @@ TEST(Plan, RefusesAnotherVersion) {
 }
 
 TEST(Plan, RefusesUnknownAndRepeatedFields) {
-  EXPECT_NE(refusal(kText, "ddp.bucket_mb", "ddp.bucket_kb").find("ddp.bucket_kb"), std::string::npos);
+  EXPECT_NE(refusal(kText, "ddp.bucket_mb", "ddp.bucket_kb").find("ddp.bucket_kb"),
+            std::string::npos);
   EXPECT_NE(refusal(kText, "\"inputs\"", "\"deadline\": 1, \"inputs\"").find("'deadline'"),
             std::string::npos);
   EXPECT_NE(refusal(kText, "\"value\": \"100\"", "\"value\": \"100\", \"rank\": 1").find("'rank'"),

@@ -92,11 +92,12 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"comm", "comm=off", "no communication: the time that compute alone would take"},
       {"stragglers", "stragglers=off", "every op takes as long as it usually does on other ranks"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
-       "DDP(bucket_cap_mb=100): buckets of this many MiB; by default, DDP uses 25 with a first "
+       "DDP with bucket_cap_mb=100: buckets of this many MiB; by default, DDP uses 25 with a first "
        "bucket of 1 MiB"},
       {"ddp.buckets", "ddp.buckets=2,8,40",
-       "the first bucket is closed at 2 MiB, the second at 8, all others at 40 "
-       "(bucket_cap_mb_list); recorded: the buckets of the recording"},
+       "DDP closes its first bucket at 2 MiB, the second at 8, all others at 40; the value "
+       "recorded "
+       "stands for the buckets of the recording"},
       {"allreduce.pack_mb", "allreduce.pack_mb=32",
        "all-reduces of a step are joined until each moves more than this many MiB; needs --links"},
       {"workers", "workers=4",

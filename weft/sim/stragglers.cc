@@ -381,8 +381,9 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   // With all rules except kSameName, a group is small. One peer that sleeps would distort the mean
   // of a small group, so the median is used instead.
   const bool robust = options.peers != PeerRule::kSameName;
-  const auto usual = [&](std::vector<Nanos>& peers, Nanos factor) {
-    const bool pair = options.peers == PeerRule::kSamePosition && peers.size() == 2;
+  // Work before the first step is different for each rank: ranks start at different times.
+  const auto usual = [&](std::vector<Nanos>& peers, Nanos factor, std::int32_t step) {
+    const bool pair = options.peers == PeerRule::kSamePosition && peers.size() == 2 && step >= 0;
     return pair ? usual_of_two(peers[0], peers[1], factor) : median(peers);
   };
   std::vector<Nanos> typical(groups, -1);
@@ -392,7 +393,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     Nanos& value = typical[group[op]];
     if (value < 0) {
       std::vector<Nanos>& peers = durations[group[op]];
-      value = robust || moves_data(graph.ops.kind[op]) ? usual(peers, kLongWork) : mean(peers);
+      value = robust || moves_data(graph.ops.kind[op]) ? usual(peers, kLongWork, graph.ops.step[op])
+                                                       : mean(peers);
     }
     ideal.duration[op] = value;
   }
@@ -420,7 +422,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for_each_edge([&](EdgeId e, std::vector<Nanos>& peers) {
     // The first visit of a group replaces its values by their mean or median. Later visits find
     // only this one value.
-    if (peers.size() > 1) peers.assign(1, robust ? usual(peers, kLongPause) : mean(peers));
+    const std::int32_t step = graph.ops.step[graph.edges[e].source];
+    if (peers.size() > 1) peers.assign(1, robust ? usual(peers, kLongPause, step) : mean(peers));
     ideal.delay[e] = peers.front();
   });
   for (OpId op = 0; op < graph.size(); ++op) {
