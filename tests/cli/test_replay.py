@@ -325,7 +325,7 @@ def test_notes_go_to_stderr(weft: Weft) -> None:
 
 def test_plan_is_written_and_read_back(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    questions = ["--links", LINKS, "--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x"]
+    questions = ["--links", str(LINKS), "--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x"]
     asked = replay(weft, EXAMPLE, *questions, "-o", path)
     plan = json.loads(path.read_text())
     assert plan == {
