@@ -217,7 +217,7 @@ void describe_python_time(const Suspect& suspect, FindingText& text) {
 
 void describe_host_sync(const Suspect& suspect, FindingText& text) {
   text.what = fmt::format("the host waits for the device {} times instead of running ahead of it",
-                          suspect.removal.edges.size());
+                          suspect.removal.removed_edges.size());
   text.advice =
       "avoid .item(), .cpu(), printing tensors and synchronize() in "
       "the step; copy with "

@@ -37,7 +37,7 @@ graph::Edit edit_of(const Removal& removal, const graph::Graph& recorded,
     edit.delays.emplace_back(edge,
                              scaled(clean.edges[edge].delay, recorded.edges[edge].delay, delay));
   }
-  edit.removed_edges = removal.edges;
+  edit.removed_edges = removal.removed_edges;
   return edit;
 }
 

@@ -296,13 +296,13 @@ TEST(Removals, LeaveEverythingElseAsItWas) {
     Removal removal;
     for (graph::EdgeId e = 0; e < graph.edges.size(); ++e) {
       const bool collective = graph.edges[e].kind == graph::EdgeKind::kCollective;
-      if (e % 5 == 0 && !collective) removal.edges.push_back(e);
+      if (e % 5 == 0 && !collective) removal.removed_edges.push_back(e);
       if (e % 7 == 1) removal.delays.emplace_back(e, 0);
     }
     for (graph::OpId op = 0; op < graph.size(); op += 3) removal.durations.emplace_back(op, 1);
-    const graph::Graph out = without(graph, removal);
+    const graph::Graph out = graph::apply(graph, removal).value();
     EXPECT_TRUE(graph::verify(out)) << graph::verify(out).error().text();
-    EXPECT_EQ(out.edges.size(), graph.edges.size() - removal.edges.size());
+    EXPECT_EQ(out.edges.size(), graph.edges.size() - removal.removed_edges.size());
     sim::Replay replay(out);
     replay.run();
     const sim::NaiveTimes naive = sim::simulate_naively(out);

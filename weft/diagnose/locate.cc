@@ -81,7 +81,7 @@ std::vector<FindingOp> time_taken(const Evidence& evidence, const Removal& remov
     lost.time += graph.edges[edge].delay - delay;
     lost.pause += graph.edges[edge].delay - delay;
   }
-  for (const graph::EdgeId edge : removal.edges) {
+  for (const graph::EdgeId edge : removal.removed_edges) {
     const OpId op = destination(edge);
     times[op].time += waited_for(evidence.replay, op, edge);
   }

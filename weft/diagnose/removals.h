@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A removal takes something out of a job. It is a list of changes to the graph; everything else
-// stays as it was. It is plain data, so any simulator can check the gain of a removal.
+// A removal takes something out of a job; everything else stays as it was.
 #pragma once
 
-#include <utility>
-#include <vector>
-
+#include "weft/graph/edit.h"
 #include "weft/predict/job.h"
 
 namespace weft::diagnose {
@@ -15,16 +12,8 @@ namespace weft::diagnose {
 /// become faster.
 graph::Graph working_graph(const predict::Job& job);
 
-struct Removal {
-  std::vector<std::pair<graph::OpId, Nanos>> durations;  ///< op and its new duration
-  std::vector<std::pair<graph::EdgeId, Nanos>> delays;   ///< edge and its new delay
-  std::vector<graph::EdgeId> edges;                      ///< edges to delete
-
-  bool empty() const { return durations.empty() && delays.empty() && edges.empty(); }
-};
-
-/// Returns the graph after the removal. Ids of ops stay the same. Ids of edges change if edges are
-/// deleted.
-graph::Graph without(const graph::Graph& graph, const Removal& removal);
+/// An edit of working_graph() that only shortens times and removes edges. Any simulator can check
+/// its gain.
+using Removal = graph::Edit;
 
 }  // namespace weft::diagnose

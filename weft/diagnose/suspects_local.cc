@@ -85,7 +85,7 @@ std::vector<Suspect> host_work(const Evidence& evidence) {
     if (loads_within || on_device) take_op(graph, op, loads_within ? load : host);
     for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       const graph::Edge& edge = graph.edges[e];
-      if (edge.kind == EdgeKind::kHostSync && on_device) sync.edges.push_back(e);
+      if (edge.kind == EdgeKind::kHostSync && on_device) sync.removed_edges.push_back(e);
       if (edge.delay == 0 || (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kThread)) {
         continue;
       }
@@ -117,7 +117,8 @@ std::vector<Suspect> device_work(const Evidence& evidence) {
         const graph::Edge& edge = graph.edges[e];
         const bool waits =
             edge.kind == EdgeKind::kHostSync && graph.ops.duration[edge.source] >= kLongCopy;
-        if (waits && graph.ops.kind[edge.source] == OpKind::kCopy) copies.edges.push_back(e);
+        if (waits && graph.ops.kind[edge.source] == OpKind::kCopy)
+          copies.removed_edges.push_back(e);
       }
       continue;
     }

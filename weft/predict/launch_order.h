@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the launches of device ops, the edges that leave an op, and the compute that was launched
-// before a given time. edits.h and packs.h need these. Private to weft/predict.
+// before a given time. buckets.h, packs.h and communication.h need these. Private to weft/predict.
 #pragma once
 
 #include <vector>

@@ -63,7 +63,7 @@ Worst worst_op(const Graph& graph, const diagnose::Finding& finding) {
   // How much time a removed edge costs is unknown without a replay, so each removed edge counts as
   // 1 ns. The op at which such an edge ends is therefore the result only if the removal shortens no
   // op and no delay.
-  for (const graph::EdgeId edge : removal.edges) offer(destination(graph, edge), 1);
+  for (const graph::EdgeId edge : removal.removed_edges) offer(destination(graph, edge), 1);
   return worst;
 }
 

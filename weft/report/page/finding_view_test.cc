@@ -34,23 +34,26 @@ predict::Job job() {
   return made;
 }
 
-diagnose::Finding finding(std::int32_t rank, std::int64_t step, diagnose::Removal removal) {
+diagnose::Finding finding(std::int32_t rank, std::int64_t step,
+                          std::vector<std::pair<graph::OpId, Nanos>> durations,
+                          std::vector<std::pair<graph::EdgeId, Nanos>> delays = {}) {
   diagnose::Finding made;
   made.rank = rank;
   made.step = step;
-  made.removal = std::move(removal);
+  made.removal.durations = std::move(durations);
+  made.removal.delays = std::move(delays);
   return made;
 }
 
 TEST(FindingView, ShowsTheOpThatLosesMostInTheStepOfTheFinding) {
-  const FindingView view = find_view(job(), finding(0, 4, {{{0, 0}, {5, 0}, {6, 0}}, {}, {}}));
+  const FindingView view = find_view(job(), finding(0, 4, {{0, 0}, {5, 0}, {6, 0}}));
   EXPECT_EQ(view.op, 6u);
   EXPECT_LE(view.start, 20'000);
   EXPECT_GE(view.end, 32'000);
 }
 
 TEST(FindingView, ShowsATransferAtTheArrivalOfTheRank) {
-  const FindingView view = find_view(job(), finding(1, 3, {{{4, 0}}, {}, {}}));
+  const FindingView view = find_view(job(), finding(1, 3, {{4, 0}}));
   EXPECT_EQ(view.op, 3u);
   EXPECT_LE(view.start, 2'000);
   EXPECT_GE(view.end, 16'000);
@@ -61,7 +64,7 @@ TEST(FindingView, ShowsThePauseBeforeAnOp) {
   const graph::EdgeId edge = made.graph.first_edge[6];
   made.graph.edges[edge].delay = 4'000;
   // Op 6 starts at 20 us, so the pause lasts from 16 us to 20 us.
-  const FindingView view = find_view(made, finding(0, 4, {{{6, 11'000}}, {{edge, 0}}, {}}));
+  const FindingView view = find_view(made, finding(0, 4, {{6, 11'000}}, {{edge, 0}}));
   EXPECT_EQ(view.op, kNoId);
   EXPECT_EQ(view.start, 15'000);
   EXPECT_EQ(view.end, 21'000);
@@ -70,7 +73,7 @@ TEST(FindingView, ShowsThePauseBeforeAnOp) {
 TEST(FindingView, ShowsTheSurroundingsOfShortOps) {
   predict::Job made = job();
   made.graph.ops.recorded_duration[5] = 10;
-  const FindingView view = find_view(made, finding(0, 4, {{{5, 0}}, {}, {}}));
+  const FindingView view = find_view(made, finding(0, 4, {{5, 0}}));
   EXPECT_EQ(view.op, 5u);
   EXPECT_GE(view.end - view.start, 900);
 }
